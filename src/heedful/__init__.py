@@ -1,0 +1,54 @@
+"""heedful: the Transformer of "Attention Is All You Need", from two text files to a served model.
+
+The names below are the public library. They load on first use, so that ``heedful --help`` needs no torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from heedful.config import Config as Config
+    from heedful.config import ModelConfig as ModelConfig
+    from heedful.errors import HeedfulError as HeedfulError
+    from heedful.model.decoder import DecoderLayer as DecoderLayer
+    from heedful.model.encoder import EncoderLayer as EncoderLayer
+    from heedful.model.feed_forward import PositionwiseFeedForward as PositionwiseFeedForward
+    from heedful.model.multi_head_attention import MultiHeadAttention as MultiHeadAttention
+    from heedful.model.positional_encoding import PositionalEncoding as PositionalEncoding
+    from heedful.model.positional_encoding import positional_encoding as positional_encoding
+    from heedful.model.scaled_dot_product_attention import scaled_dot_product_attention as scaled_dot_product_attention
+    from heedful.model.transformer import Transformer as Transformer
+    from heedful.training.label_smoothing import label_smoothed_loss as label_smoothed_loss
+    from heedful.training.optimizer import learning_rate as learning_rate
+
+_HOME = {
+    "Config": "heedful.config",
+    "ModelConfig": "heedful.config",
+    "HeedfulError": "heedful.errors",
+    "scaled_dot_product_attention": "heedful.model.scaled_dot_product_attention",
+    "MultiHeadAttention": "heedful.model.multi_head_attention",
+    "PositionwiseFeedForward": "heedful.model.feed_forward",
+    "positional_encoding": "heedful.model.positional_encoding",
+    "PositionalEncoding": "heedful.model.positional_encoding",
+    "EncoderLayer": "heedful.model.encoder",
+    "DecoderLayer": "heedful.model.decoder",
+    "Transformer": "heedful.model.transformer",
+    "label_smoothed_loss": "heedful.training.label_smoothing",
+    "learning_rate": "heedful.training.optimizer",
+}
+
+__all__ = ["__version__", *_HOME]  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'heedful' has no attribute '{name}'")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

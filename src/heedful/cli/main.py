@@ -1,0 +1,47 @@
+"""``heedful``: the commands, in the order of a user's journey, and what happens when one fails.
+
+Exit codes: 0 done, 2 the user's mistake (the message says what to do), 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App
+
+from heedful import __version__
+from heedful.cli.config import config
+from heedful.cli.presets import presets
+from heedful.errors import HeedfulError
+
+app = App(
+    name="heedful",
+    help='The Transformer of "Attention Is All You Need", from two text files to a trained model.',
+    version=__version__,
+    version_flags=["--version"],
+    help_format="markdown",
+)
+for order, command in enumerate([presets, config]):
+    # cyclopts leaves a docstring's examples out of the help; a user looks for them first.
+    _, _, examples = (command.__doc__ or "").partition("Examples\n    --------\n")
+    app.command(command, sort_key=order, help_epilogue="**Examples**\n\n" + inspect.cleandoc(examples))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and leave with its exit code."""
+    try:
+        app(arguments)
+        sys.stdout.flush()
+    except HeedfulError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    except BrokenPipeError:
+        # The reader (`| head`) has all it wanted. Python would complain once more when it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        raise SystemExit(130) from None

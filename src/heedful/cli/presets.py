@@ -1,0 +1,76 @@
+"""``heedful presets``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from heedful.cli.terminal import console, plain_table, print_json
+
+from heedful.errors import HeedfulError
+from heedful.presets import ALL, Preset, parameter_count, preset
+from heedful.settings import describe
+
+
+def presets(
+    *names: str,
+    vocab_size: int | None = None,
+    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+) -> None:
+    """List the ready-made configurations with their exact sizes.
+
+    Parameters
+    ----------
+    names
+        Only these presets; all when none is named.
+    vocab_size
+        Count the parameters for this many subwords instead of each preset's own vocabulary.
+    as_json
+        Print JSON, with each preset's complete configuration.
+
+    Examples
+    --------
+    heedful presets
+
+    heedful presets base big --vocab-size 32000 --json
+    """
+    if vocab_size is not None and vocab_size < 1:
+        raise HeedfulError(f"--vocab-size {vocab_size}: must be at least 1")
+    rows = [_row(item, vocab_size) for item in ([preset(name) for name in names] or ALL)]
+    if as_json:
+        print_json(rows)
+        return
+    numbers = ("vocabulary", "parameters", "paper")
+    table = plain_table("preset", "from", "vocabulary", "parameters", "paper", "what it is", right=numbers)
+    for row in rows:
+        paper = f"{row['paper_parameters_millions']} M" if row["paper_parameters_millions"] else "–"
+        table.add_row(
+            str(row["name"]),
+            str(row["source"]),
+            f"{row['vocab_size']:,}",
+            f"{row['parameters']:,}",
+            paper,
+            str(row["about"]),
+        )
+    out = console()
+    out.print(table)
+    out.print(
+        "\nparameters: exact, for the stated vocabulary. paper: as printed there; no single vocabulary gives every"
+        " figure it prints.\n`heedful config --preset NAME` shows every setting.",
+        style="dim",
+    )
+
+
+def _row(item: Preset, vocab_size: int | None) -> dict[str, object]:
+    config = item.make()
+    size = vocab_size or config.data.vocab_size
+    return {
+        "name": item.name,
+        "source": item.source,
+        "about": item.about,
+        "vocab_size": size,
+        "parameters": parameter_count(config.model, vocab_size=size),
+        "paper_parameters_millions": item.paper_parameters,
+        "config": describe(config),
+    }

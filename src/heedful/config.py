@@ -1,0 +1,210 @@
+"""The configuration: frozen dataclasses whose defaults are the paper's base model.
+
+Each setting carries its help text and its allowed values; a configuration that exists is a valid one.
+Where values come from (presets, files, the command line) is the business of `heedful.settings`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from heedful.errors import ConfigError
+
+T = TypeVar("T", int, float, str, bool)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What one setting means and which values it takes."""
+
+    help: str
+    at_least: float | None = None
+    above: float | None = None
+    below: float | None = None
+    at_most: float | None = None
+    choices: tuple[str, ...] = ()
+
+    def allows(self, value: Any) -> bool:
+        if self.choices:
+            return value in self.choices
+        return not (
+            (self.at_least is not None and not value >= self.at_least)
+            or (self.above is not None and not value > self.above)
+            or (self.below is not None and not value < self.below)
+            or (self.at_most is not None and not value <= self.at_most)
+        )
+
+    def allowed(self) -> str:
+        if self.choices:
+            return "one of " + ", ".join(f'"{choice}"' for choice in self.choices)
+        bounds = [("at least", self.at_least), ("above", self.above), ("below", self.below), ("at most", self.at_most)]
+        return " and ".join(f"{word} {bound:g}" for word, bound in bounds if bound is not None)
+
+
+def setting(default: T, help: str, **bounds: Any) -> T:  # noqa: A002
+    """A dataclass field with its help text and its allowed values."""
+    return field(default=default, metadata={"rule": Rule(help, **bounds)})
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Sections 3.1 to 3.5: the network. The defaults are the base model of Table 3."""
+
+    d_model: int = setting(512, "size of every vector that passes between sub-layers", at_least=1)
+    d_ff: int = setting(2048, "inner size of the feed-forward network", at_least=1)
+    num_heads: int = setting(8, "attention heads h", at_least=1)
+    d_k: int = setting(0, "size of a query and a key in one head; 0: d_model / num_heads", at_least=0)
+    d_v: int = setting(0, "size of a value in one head; 0: d_model / num_heads", at_least=0)
+    encoder_layers: int = setting(6, "layers of the encoder", at_least=1)
+    decoder_layers: int = setting(6, "layers of the decoder", at_least=1)
+    dropout: float = setting(0.1, "P_drop: on each sub-layer's output and on the embeddings", at_least=0, below=1)
+    attention_dropout: float = setting(0.0, "dropout on the attention weights (not in the paper)", at_least=0, below=1)
+    positions: str = setting("sinusoidal", "positional encoding (section 3.5)", choices=("sinusoidal", "learned"))
+    max_positions: int = setting(1024, "longest sequence that learned positions can take", at_least=1)
+    neighbourhood: int = setting(0, "r of restricted self-attention (section 4); 0: every position", at_least=0)
+
+    def __post_init__(self) -> None:
+        _require_valid("model", self)
+
+    @property
+    def key_size(self) -> int:
+        """d_k of one head, with 0 resolved."""
+        return self.d_k or self.d_model // self.num_heads
+
+    @property
+    def value_size(self) -> int:
+        """d_v of one head, with 0 resolved."""
+        return self.d_v or self.d_model // self.num_heads
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """Section 5: the recipe."""
+
+    steps: int = setting(100_000, "optimiser steps", at_least=1)
+    source_tokens: int = setting(25_000, "source tokens in one step's batch, at most", at_least=1)
+    target_tokens: int = setting(25_000, "target tokens in one step's batch, at most", at_least=1)
+    micro_batches: int = setting(1, "pieces a step's batch is cut into, whatever the number of processes", at_least=1)
+    warmup_steps: int = setting(4000, "steps of linearly rising learning rate (Equation 3)", at_least=1)
+    learning_rate_scale: float = setting(1.0, "factor on Equation 3; the paper's is 1", above=0)
+    adam_beta1: float = setting(0.9, "Adam's β1", at_least=0, below=1)
+    adam_beta2: float = setting(0.98, "Adam's β2", at_least=0, below=1)
+    adam_epsilon: float = setting(1e-9, "Adam's ε", above=0)
+    label_smoothing: float = setting(
+        0.1, "ε_ls: probability taken from the true class (section 5.4)", at_least=0, below=1
+    )
+    checkpoint_minutes: float = setting(10.0, "minutes between checkpoints", above=0)
+    average_last: int = setting(5, "checkpoints averaged for the final model (section 6.1); 1: none", at_least=1)
+    seed: int = setting(1, "the one number all randomness comes from", at_least=0)
+
+    def __post_init__(self) -> None:
+        _require_valid("training", self)
+
+
+@dataclass(frozen=True)
+class SearchConfig:
+    """Section 6.1: how a translation is found."""
+
+    beam_size: int = setting(4, "hypotheses kept at each step", at_least=1)
+    length_penalty: float = setting(0.6, "α of ((5 + length) / 6)^α", at_least=0)
+    max_extra_length: int = setting(50, "longest output: the input's length plus this", at_least=0)
+
+    def __post_init__(self) -> None:
+        _require_valid("search", self)
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """Section 5.1: the text."""
+
+    vocab_size: int = setting(37_000, "subwords in the vocabulary", at_least=259)
+
+    def __post_init__(self) -> None:
+        _require_valid("data", self)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Everything that defines a run."""
+
+    model: ModelConfig = field(default_factory=ModelConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    search: SearchConfig = field(default_factory=SearchConfig)
+    data: DataConfig = field(default_factory=DataConfig)
+
+
+SECTIONS: dict[str, type] = {
+    "model": ModelConfig,
+    "training": TrainingConfig,
+    "search": SearchConfig,
+    "data": DataConfig,
+}
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """`` (did you mean …?)`` where a known name is near, else nothing."""
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def _require_valid(section: str, config: Any) -> None:
+    values = {item.name: getattr(config, item.name) for item in dataclasses.fields(config)}
+    problems = [
+        f"{show(f'{section}.{key}', value)}: {problem}"
+        for key, value in values.items()
+        if (problem := bad_value(f"{section}.{key}", value, type(config)))
+    ]
+    problems = problems or [problem for _, problem in relations(section, values)]
+    if problems:
+        raise ConfigError(problems)
+
+
+def relations(section: str, values: Mapping[str, Any]) -> list[tuple[tuple[str, ...], str]]:
+    """What the values of one section must be to each other: the keys concerned, and the complaint."""
+    if section != "model":
+        return []
+    problems: list[tuple[tuple[str, ...], str]] = []
+    d_model, num_heads = values["d_model"], values["num_heads"]
+    if not (values["d_k"] and values["d_v"]) and isinstance(d_model, int) and isinstance(num_heads, int):
+        if num_heads > 0 and d_model % num_heads:
+            complaint = f"model.d_model = {d_model} cannot be divided into model.num_heads = {num_heads} equal heads"
+            cure = "choose sizes that divide, or give model.d_k and model.d_v"
+            problems.append((("d_model", "num_heads"), f"{complaint}: {cure}"))
+    if values["positions"] == "sinusoidal" and d_model % 2:
+        complaint = f"model.d_model = {d_model} is odd: sinusoidal positions pair each sine with a cosine"
+        problems.append((("d_model", "positions"), f'{complaint}; take an even d_model or positions = "learned"'))
+    return problems
+
+
+def bad_value(path: str, value: Any, section: type | None = None) -> str | None:
+    name, _, key = path.partition(".")
+    item = next(item for item in dataclasses.fields(section or SECTIONS[name]) if item.name == key)
+    wanted = type(item.default)
+    rule: Rule = item.metadata["rule"]
+    fits = (
+        isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+        if wanted is float
+        else type(value) is wanted
+    )
+    kind = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}[wanted]
+    if fits and rule.allows(value):
+        return None
+    allowed = rule.allowed()
+    return f"must be {kind if not rule.choices else ''}{' ' if allowed and not rule.choices else ''}{allowed}"
+
+
+def show(path: str, value: Any) -> str:
+    return f"{path} = {toml_value(value)}"
+
+
+def toml_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+    return repr(value)

@@ -1,0 +1,30 @@
+"""The errors a user can cause. Each message says what was given, what is allowed, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class HeedfulError(Exception):
+    """Something the user gave cannot be used; the message says what, why, and what to do."""
+
+
+class ConfigError(HeedfulError):
+    """One or more settings are wrong; ``problems`` holds a line for each."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        head = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
+        super().__init__(f"{head} in the configuration:\n" + "\n".join(f"  - {line}" for line in self.problems))
+
+
+class ShapeError(HeedfulError):
+    """A tensor or a size does not fit."""
+
+
+class MaskError(HeedfulError):
+    """An attention mask has the wrong type, values or shape."""
+
+
+class KernelError(HeedfulError):
+    """An attention kernel cannot do what was asked of it."""
