@@ -41,7 +41,7 @@ _HOME = {
     "learning_rate": "heedful.training.optimizer",
 }
 
-__all__ = ["__version__", *_HOME]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = list(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

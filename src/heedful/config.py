@@ -169,11 +169,10 @@ def relations(section: str, values: Mapping[str, Any]) -> list[tuple[tuple[str, 
         return []
     problems: list[tuple[tuple[str, ...], str]] = []
     d_model, num_heads = values["d_model"], values["num_heads"]
-    if not (values["d_k"] and values["d_v"]) and isinstance(d_model, int) and isinstance(num_heads, int):
-        if num_heads > 0 and d_model % num_heads:
-            complaint = f"model.d_model = {d_model} cannot be divided into model.num_heads = {num_heads} equal heads"
-            cure = "choose sizes that divide, or give model.d_k and model.d_v"
-            problems.append((("d_model", "num_heads"), f"{complaint}: {cure}"))
+    if not (values["d_k"] and values["d_v"]) and d_model % num_heads:
+        complaint = f"model.d_model = {d_model} cannot be divided into model.num_heads = {num_heads} equal heads"
+        cure = "choose sizes that divide, or give model.d_k and model.d_v"
+        problems.append((("d_model", "num_heads"), f"{complaint}: {cure}"))
     if values["positions"] == "sinusoidal" and d_model % 2:
         complaint = f"model.d_model = {d_model} is odd: sinusoidal positions pair each sine with a cosine"
         problems.append((("d_model", "positions"), f'{complaint}; take an even d_model or positions = "learned"'))

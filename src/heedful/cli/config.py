@@ -8,7 +8,6 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from heedful.cli.terminal import print_json
-
 from heedful.presets import resolve
 from heedful.settings import describe, to_toml
 

@@ -7,7 +7,6 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from heedful.cli.terminal import console, plain_table, print_json
-
 from heedful.errors import HeedfulError
 from heedful.presets import ALL, Preset, parameter_count, preset
 from heedful.settings import describe
