@@ -1,0 +1,1 @@
+"""Section 5: how the model is trained."""
