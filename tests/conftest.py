@@ -1,0 +1,25 @@
+"""What every test shares: one thread, a fixed hypothesis profile, and where the shared corpora are, if they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import HealthCheck, settings
+
+# A worker on each core and one thread in each: more threads than cores make torch many times slower.
+torch.set_num_threads(1)
+
+settings.register_profile(
+    "heedful", deadline=None, max_examples=25, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("heedful")
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository."""
+    return ROOT
