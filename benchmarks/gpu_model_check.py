@@ -215,7 +215,7 @@ def training_steps(device: torch.device, *, steps: int = 5) -> bool:
             loss.backward()
             optimizer.step()
             optimizer.zero_grad()
-            losses.append(float(loss))
+            losses.append(loss.item())
         good = all(value == value for value in losses) and losses[-1] < losses[0]
         ok &= good
         seconds = time.perf_counter() - began

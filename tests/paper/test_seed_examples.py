@@ -42,7 +42,9 @@ def layer_norm(norm: nn.LayerNorm, x: Array) -> Array:
     return norm.weight.detach().numpy() * (x - mean) / np.sqrt(variance + norm.eps) + norm.bias.detach().numpy()
 
 
-def attend(module: MultiHeadAttention, q: Array, k: Array, v: Array, allowed: Array | None = None) -> tuple[Array, Array]:
+def attend(
+    module: MultiHeadAttention, q: Array, k: Array, v: Array, allowed: Array | None = None
+) -> tuple[Array, Array]:
     """Multi-head attention of one sentence, one head after the other."""
     h, d_k, d_v = module.num_heads, module.d_k, module.d_v
     heads, weights = [], []

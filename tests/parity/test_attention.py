@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from heedful.model.attention_kernels import equation_1, equation_1_choice, fused, restricted
 from heedful.config import ModelConfig
+from heedful.model.attention_kernels import equation_1, equation_1_choice, fused, restricted
 from heedful.model.masks import AttentionPattern, Packed, Padded, causal_mask
 from heedful.model.multi_head_attention import MultiHeadAttention
 from heedful.model.scaled_dot_product_attention import scaled_dot_product_attention
@@ -111,7 +111,9 @@ def test_restricted_attention_stays_within_each_packed_sequence(causal: bool) ->
             torch.testing.assert_close(got[start:end, h].detach(), expected, rtol=0, atol=1e-13)
 
 
-def copied_from_torch(theirs: nn.MultiheadAttention, d_model: int, num_heads: int, **kernel: object) -> MultiHeadAttention:
+def copied_from_torch(
+    theirs: nn.MultiheadAttention, d_model: int, num_heads: int, **kernel: object
+) -> MultiHeadAttention:
     ours = MultiHeadAttention(d_model=d_model, num_heads=num_heads, **kernel).double()  # pyright: ignore
     state = theirs.state_dict()
     ours.load_state_dict(
@@ -156,9 +158,7 @@ def test_free_key_and_value_sizes_are_what_the_definition_says() -> None:
     b_q, b_k, b_v = ours.w_qkv.bias.split(ours.rows)
     heads = []
     for h in range(2):
-        q, k = (
-            x[0] @ w[3 * h : 3 * h + 3].T + b[3 * h : 3 * h + 3] for w, b in ((w_q, b_q), (w_k, b_k))
-        )
+        q, k = (x[0] @ w[3 * h : 3 * h + 3].T + b[3 * h : 3 * h + 3] for w, b in ((w_q, b_q), (w_k, b_k)))
         v = x[0] @ w_v[5 * h : 5 * h + 5].T + b_v[5 * h : 5 * h + 5]
         heads.append(attention_by_loop(q, k, v, torch.ones(4, 4)))
     expected = torch.cat(heads, dim=-1) @ ours.w_o.weight.T + ours.w_o.bias

@@ -54,9 +54,7 @@ def gradients(model: Transformer, logits: Tensor, targets: Tensor) -> dict[str, 
 def test_the_model_is_torchs_transformer_with_copied_weights_and_gradients() -> None:
     torch.manual_seed(0)
     ours = Transformer(vocab_size=V, **SIZES).double()  # pyright: ignore
-    theirs = nn.Transformer(
-        16, 4, 2, 3, 24, dropout=0.0, batch_first=True, norm_first=False, dtype=torch.float64
-    )
+    theirs = nn.Transformer(16, 4, 2, 3, 24, dropout=0.0, batch_first=True, norm_first=False, dtype=torch.float64)
     # The paper's stacks end with their last layer; torch adds one more normalisation after each.
     theirs.encoder.norm = theirs.decoder.norm = None
     theirs.load_state_dict(
@@ -161,4 +159,6 @@ def test_a_compiled_model_is_the_eager_one(dtype: torch.dtype) -> None:
     source, target, _ = random_batch([5, 3], [4, 6])
     expected = model(source, target)
     compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
-    torch.testing.assert_close(compiled(source, target), expected, rtol=0, atol=1e-5 if dtype == torch.float32 else 1e-12)
+    torch.testing.assert_close(
+        compiled(source, target), expected, rtol=0, atol=1e-5 if dtype == torch.float32 else 1e-12
+    )

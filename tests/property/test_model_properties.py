@@ -54,9 +54,7 @@ def test_a_future_token_cannot_change_a_past_logit(
 @given(name=models, batch=pairs, extra=st.integers(1, 6))
 def test_padding_cannot_change_anything(name: str, batch: list[tuple[list[int], list[int]]], extra: int) -> None:
     alone = [logits_of(MODELS[name], [pair])[0] for pair in batch]
-    for a, b, c in zip(
-        alone, logits_of(MODELS[name], batch), logits_of(MODELS[name], batch, extra=extra), strict=True
-    ):
+    for a, b, c in zip(alone, logits_of(MODELS[name], batch), logits_of(MODELS[name], batch, extra=extra), strict=True):
         torch.testing.assert_close(a, b, rtol=0, atol=1e-12)
         torch.testing.assert_close(a, c, rtol=0, atol=1e-12)
 
@@ -91,9 +89,7 @@ def test_attention_rows_sum_to_one_and_fully_masked_ones_to_zero(
     q: int, k: int, size: int, scale: float, seed: int
 ) -> None:
     generator = torch.Generator().manual_seed(seed)
-    queries, keys, values = (
-        torch.randn(n, size, generator=generator, dtype=torch.float64) * scale for n in (q, k, k)
-    )
+    queries, keys, values = (torch.randn(n, size, generator=generator, dtype=torch.float64) * scale for n in (q, k, k))
     mask = torch.rand(q, k, generator=generator) < 0.5
     output, weights = scaled_dot_product_attention(queries, keys, values, mask)
     any_allowed = mask.any(-1)

@@ -15,6 +15,7 @@ from cyclopts import App
 from heedful import __version__
 from heedful.cli.config import config
 from heedful.cli.presets import presets
+from heedful.cli.terminal import PatientConsole
 from heedful.errors import HeedfulError
 
 app = App(
@@ -23,6 +24,7 @@ app = App(
     version=__version__,
     version_flags=["--version"],
     help_format="markdown",
+    console=PatientConsole(),
 )
 for order, command in enumerate([presets, config]):
     # cyclopts leaves a docstring's examples out of the help; a user looks for them first.

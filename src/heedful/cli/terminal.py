@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from typing import Any
 
@@ -14,12 +13,18 @@ WIDTH_WITHOUT_TERMINAL = 200
 """A file or a pipe has no width; a table is never folded there."""
 
 
+class PatientConsole(Console):
+    """A console for which a reader that leaves early (`| head`) is no error; `main` ends the command quietly."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def console(*, stderr: bool = False) -> Console:
     """A console that is as wide as the terminal, and wide and colourless where there is none."""
     stream = sys.stderr if stderr else sys.stdout
-    if stream.isatty() or "COLUMNS" in os.environ:
-        return Console(stderr=stderr, highlight=False)
-    return Console(stderr=stderr, highlight=False, width=WIDTH_WITHOUT_TERMINAL)
+    width = None if stream.isatty() else WIDTH_WITHOUT_TERMINAL
+    return PatientConsole(stderr=stderr, highlight=False, width=width)
 
 
 def plain_table(*columns: str, right: tuple[str, ...] = ()) -> Table:

@@ -1,0 +1,99 @@
+"""The picture in CONTRIBUTING.md, held true: who imports whom, who prints, who touches what."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "src" / "heedful"
+
+# From the bottom up. A room imports from the rows below it and from itself; rooms in one row are strangers.
+LAYERS = [
+    {"errors", "symbols"},
+    {"config"},
+    {"settings"},
+    {"presets"},
+    {"model", "data", "text", "parsing", "evaluation"},
+    {"checkpoint", "prepare"},
+    {"training", "search"},
+    {"serving", "reproduce", "report", "export"},
+    {"cli"},
+    {"__init__", "__main__"},
+]
+# The door of the library re-exports from everywhere; any room may read the version it holds.
+RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
+NO_TORCH = {"errors", "symbols", "config", "settings", "presets", "text", "data", "parsing", "evaluation", "prepare"}
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports_of(tree: ast.AST) -> list[str]:
+    names: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            names.append(node.module or "")
+            if node.module == "heedful":
+                names += [f"heedful.{alias.name}" for alias in node.names if alias.name != "__version__"]
+    return names
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_each_layer_imports_only_from_below(path: Path) -> None:
+    room = room_of(path)
+    assert room in RANK, f"{room} is not in the picture: add it to LAYERS here and to CONTRIBUTING.md"
+    for name in imports_of(parsed(path)):
+        if name.startswith("heedful."):
+            other = name.split(".")[1]
+            assert other == room or RANK[other] < RANK[room], f"{room} may not import {other}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_only_the_command_line_prints_or_exits(path: Path) -> None:
+    if room_of(path) in {"cli", "__main__"}:
+        return
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            assert called not in {"print", "exit", "sys.exit", "os._exit", "sys.stdout.write"}, (
+                f"{called} in {path.name}"
+            )
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_what_only_some_rooms_may_touch(path: Path) -> None:
+    imports = imports_of(parsed(path))
+    assert not [name for name in imports if name.split(".")[0] in {"pickle", "dill", "joblib", "shelve"}]
+    assert "torch.load" not in path.read_text(encoding="utf-8")
+    if room_of(path) in NO_TORCH:
+        assert not [name for name in imports if name.split(".")[0] == "torch"], "this room works without torch"
+    if path != PACKAGE / "training" / "distributed.py":
+        assert not [name for name in imports if name.startswith("torch.distributed")]
+
+
+def test_there_are_no_rooms_for_leftovers() -> None:
+    names = {part for path in MODULES for part in path.relative_to(PACKAGE).with_suffix("").parts}
+    assert not names & {"utils", "util", "helpers", "common", "misc"}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["presets"], ["config"]])
+def test_light_commands_load_no_torch(arguments: list[str]) -> None:
+    code = (
+        "import sys\nfrom heedful.cli.main import main\n"
+        f"try:\n    main({arguments!r})\nexcept SystemExit:\n    pass\n"
+        "sys.exit('torch' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
