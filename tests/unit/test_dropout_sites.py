@@ -18,7 +18,7 @@ def calls_of_dropout(**changes: float) -> list[float]:
     model = Transformer(ModelConfig(**SIZES, **changes), vocab_size=9)  # pyright: ignore
     for module in model.modules():
         if isinstance(module, nn.Dropout):
-            module.register_forward_hook(lambda module, *_: rates.append(module.p))
+            module.register_forward_hook(lambda module, *_: rates.append(float(module.p)))  # pyright: ignore
     model(IDS, IDS)
     return rates
 

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Builds the wheel, installs it with all it needs into an empty environment, and runs it away from the sources.
+set -euo pipefail
+python=$1
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$python" -m build --quiet --wheel --outdir "$work/dist" "$root"
+"$python" -m venv "$work/venv"
+PIP_CONSTRAINT="$root/constraints.txt" "$work/venv/bin/pip" install --quiet --disable-pip-version-check "$work"/dist/heedful-*.whl
+cd "$work"
+venv/bin/heedful --version
+venv/bin/heedful presets base big
+venv/bin/python - <<'PYTHON'
+import torch
+from heedful import Transformer, label_smoothed_loss
+model = Transformer(vocab_size=50, d_model=16, d_ff=32, num_heads=2, encoder_layers=1, decoder_layers=1)
+loss, count = label_smoothed_loss(model(torch.tensor([[11, 2]]), torch.tensor([[1, 5]])), torch.tensor([[5, 2]]))
+loss.backward()
+print("the wheel runs:", (loss / count).item())
+PYTHON
