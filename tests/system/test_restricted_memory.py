@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 
+import pytest
 
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the measurement reads /proc")
 def test_memory_grows_with_the_length_and_not_with_its_square(root: Path) -> None:
     spec = importlib.util.spec_from_file_location("bench", root / "benchmarks" / "bench_restricted_memory.py")
     assert spec is not None
