@@ -122,6 +122,9 @@ class DataConfig:
     """Section 5.1: the text."""
 
     vocab_size: int = setting(37_000, "subwords in the vocabulary", at_least=259)
+    # What learned positions can take by default (model.max_positions): a longer pair could not be used by every model.
+    max_length: int = setting(1024, "tokens of a side, END included, above which a pair is left out", at_least=2)
+    max_ratio: float = setting(9.0, "a pair is left out when a side has this many times the other's tokens", at_least=1)
 
     def __post_init__(self) -> None:
         _require_valid("data", self)
