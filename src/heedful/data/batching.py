@@ -25,8 +25,12 @@ from heedful.data.appearances import Appearances
 from heedful.data.shapes import length_classes, most_pairs
 from heedful.errors import BatchError
 
-NOISE = 0.04
-"""A length may count as up to this much more: nothing below 25 tokens, where equal lengths are many anyway."""
+NOISE = 0.08
+"""A length may count as up to this much more: nothing below 13 tokens, where equal lengths are many anyway.
+
+More noise means more varied company and more padding. On Multi30k in batches of 4,096 tokens: 0.04 leaves 58 % of a
+pair's company the same in the next epoch and fills 94.4 % of the padded places, 0.08 40 % and 93.3 %, 0.12 22 % and
+91.7 %."""
 SLACK = 200
 """One batch in so many may be given away, so that the number of batches can be fixed."""
 _CHUNK = 1 << 20

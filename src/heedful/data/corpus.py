@@ -42,6 +42,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if manifest.get("format_version") != FORMAT_VERSION:
         found = f"{path} is of format version {manifest.get('format_version')}"
         raise CorpusError(f"{found}; this heedful reads version {FORMAT_VERSION}: prepare the corpus again")
+    if missing := [key for key in ("files", "splits", "corpora", "id_type") if key not in manifest]:
+        raise CorpusError(f"{path} lacks {', '.join(missing)}: prepare the corpus again")
     return manifest
 
 

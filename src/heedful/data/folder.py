@@ -30,9 +30,9 @@ def new_folder(place: Path, *, overwrite: bool) -> Iterator[Path]:
     """A temporary folder to fill; when the block ends without an error it stands at ``place``."""
     place = Path(place).absolute()
     hidden, replaced = place.with_name(f".{place.name}.preparing"), place.with_name(f".{place.name}.replaced")
-    _require_writable(place, overwrite=overwrite)
     place.parent.mkdir(parents=True, exist_ok=True)
     _clear_leftovers(place, hidden, replaced)
+    _require_writable(place, overwrite=overwrite)
     hidden.mkdir()
     lock = (hidden / _LOCK).open("w")
     try:
