@@ -101,7 +101,7 @@ def test_samples_are_drawn_evenly_from_all_removed_pairs() -> None:
             ledger.remove("empty", "", "x", corpus="c", line=line)
         samples = ledger.removed["empty"].samples
         assert len(samples) == SAMPLES
-        drawn[[sample["line"] for sample in samples]] += 1
+        drawn[[int(str(sample["line"])) for sample in samples]] += 1
     # 400 * 5 / 50 = 40 expected, standard deviation 6
     assert drawn.min() > 15
     assert drawn.max() < 65

@@ -25,6 +25,7 @@ app = App(
     version=__version__,
     version_flags=["--version"],
     help_format="markdown",
+    suppress_keyboard_interrupt=False,  # main() says what happened
 )
 for order, command in enumerate([prepare, data, presets, config]):
     # cyclopts leaves a docstring's examples out of the help; a user looks for them first.

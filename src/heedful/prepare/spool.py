@@ -4,6 +4,7 @@ into memory, nor be read and cleaned twice. It lives in the hidden folder and is
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import struct
 from collections.abc import Iterator, Sequence
@@ -25,7 +26,7 @@ class SpoolBlock:
     lines: np.ndarray
 
 
-class Spool:
+class Spool(contextlib.AbstractContextManager["Spool"]):
     """Written once from front to back, read any number of times."""
 
     def __init__(self, path: Path) -> None:
@@ -61,6 +62,9 @@ class Spool:
     def remove(self) -> None:
         self._file.close()
         self._path.unlink(missing_ok=True)
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
 
 
 def _slices(text: str, lengths: np.ndarray) -> list[str]:
