@@ -86,6 +86,7 @@ class TrainingConfig:
     """Section 5: the recipe."""
 
     steps: int = setting(100_000, "optimiser steps", at_least=1)
+    minutes: float = setting(0.0, "stop after so many minutes of training; 0: no limit", at_least=0)
     source_tokens: int = setting(25_000, "source tokens in one step's batch, at most", at_least=1)
     target_tokens: int = setting(25_000, "target tokens in one step's batch, at most", at_least=1)
     micro_batches: int = setting(1, "pieces a step's batch is cut into, whatever the number of processes", at_least=1)
@@ -97,8 +98,18 @@ class TrainingConfig:
     label_smoothing: float = setting(
         0.1, "ε_ls: probability taken from the true class (section 5.4)", at_least=0, below=1
     )
-    checkpoint_minutes: float = setting(10.0, "minutes between checkpoints", above=0)
+    checkpoint_minutes: float = setting(10.0, "minutes between checkpoints; 0: by steps alone", at_least=0)
+    checkpoint_steps: int = setting(0, "steps between checkpoints; 0: by minutes alone", at_least=0)
+    keep_last: int = setting(5, "checkpoints kept beside the best, average_last at least", at_least=1)
     average_last: int = setting(5, "checkpoints averaged for the final model (section 6.1); 1: none", at_least=1)
+    validation_steps: int = setting(1000, "steps between validations; 0: never", at_least=0)
+    best_by: str = setting("loss", "validation figure that says which checkpoint is best", choices=("loss", "bleu"))
+    patience: int = setting(0, "validations without a better one that end the run; 0: never", at_least=0)
+    samples: int = setting(3, "validation sentences translated at each validation", at_least=0)
+    log_steps: int = setting(50, "steps between two lines of metrics", at_least=1)
+    max_skipped: int = setting(10, "steps in a row with a loss or gradient that is not finite that end the run", at_least=1)
+    precision: str = setting("auto", "auto: bfloat16 on CUDA, else float32", choices=("auto", "bfloat16", "float32"))
+    compile: bool = setting(True, "compile the layers on CUDA, which takes a minute at the start")
     seed: int = setting(1, "the one number all randomness comes from", at_least=0)
 
     def __post_init__(self) -> None:
@@ -122,6 +133,9 @@ class DataConfig:
     """Section 5.1: the text."""
 
     vocab_size: int = setting(37_000, "subwords in the vocabulary", at_least=259)
+    # What learned positions can take by default (model.max_positions): a longer pair could not be used by every model.
+    max_length: int = setting(1024, "tokens of a side, END included, above which a pair is left out", at_least=2)
+    max_ratio: float = setting(9.0, "a pair is left out when a side has this many times the other's tokens", at_least=1)
 
     def __post_init__(self) -> None:
         _require_valid("data", self)

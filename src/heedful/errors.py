@@ -28,3 +28,19 @@ class MaskError(HeedfulError):
 
 class KernelError(HeedfulError):
     """An attention kernel cannot do what was asked of it."""
+
+
+class TextError(HeedfulError):
+    """A text file cannot be read as what it should be; the message names the file and, where it can, the line."""
+
+
+class SubwordError(HeedfulError):
+    """A subword vocabulary cannot be trained, loaded or used as asked."""
+
+
+class CorpusError(HeedfulError):
+    """A prepared corpus is missing, damaged, of another version, or in the way."""
+
+
+class BatchError(HeedfulError):
+    """No batches can be made of this corpus with these budgets."""

@@ -1,0 +1,108 @@
+"""``heedful data``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from cyclopts import Parameter
+from rich.text import Text
+
+from heedful.cli.terminal import console, plain_table, print_json
+from heedful.errors import HeedfulError
+from heedful.prepare.description import described, fill
+
+Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
+
+
+def data(
+    folder: Path,
+    *,
+    samples: int = 3,
+    batch_tokens: int | None = None,
+    seed: int = 1,
+    verify: Flag = False,
+    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+) -> None:
+    """Describe a prepared corpus: sizes, lengths, samples with their subwords, and how full batches get.
+
+    Parameters
+    ----------
+    folder
+        What `heedful prepare` made.
+    samples
+        Pairs to show with their subword split.
+    batch_tokens
+        Plan an epoch with this many tokens a side in a batch and say how full the batches are.
+    seed
+        What the samples and the batches are drawn with.
+    verify
+        Check the contents of every file against its hash.
+    as_json
+        Print JSON.
+
+    Examples
+    --------
+    heedful data data/ --batch-tokens 25000
+
+    heedful data data/ --verify --samples 10
+    """
+    if samples < 0:
+        raise HeedfulError(f"--samples {samples}: must not be negative")
+    if batch_tokens is not None and batch_tokens < 1:
+        raise HeedfulError(f"--batch-tokens {batch_tokens}: must be at least 1")
+    facts = described(folder, samples=samples, seed=seed, verify=verify)
+    if batch_tokens is not None:
+        facts["batches"] = fill(folder, tokens=batch_tokens, seed=seed)
+    if as_json:
+        print_json(facts)
+    else:
+        _print(facts)
+
+
+def _print(facts: dict[str, Any]) -> None:
+    out = console()
+    vocabulary = facts["vocabularies"]
+    sizes = f"{vocabulary['source']:,} shared" if facts["shared_vocabulary"] else _both(vocabulary, "{:,}")
+    out.print(Text(f"{facts['folder']}: {facts['bytes'] / 1e6:,.1f} MB, {sizes} subwords"), "")
+    numbers = ("pairs", "tokens", "mean", "median", "p95", "p99", "longest")
+    table = plain_table("split", "side", *numbers, "lengths", right=numbers)
+    for name, split in facts["splits"].items():
+        for side in ("source", "target"):
+            lengths = split["lengths"][side]
+            values = [f"{split['pairs']:,}", *(f"{lengths[key]:,}" for key in ("tokens", *numbers[2:]))]
+            table.add_row(name, side, *values, Text(_bars(lengths["histogram"])))
+    out.print(table)
+    out.print("lengths: how many pairs have 1–4, 5–8, 9–16, … tokens, END included\n", style="dim")
+    for sample in facts["samples"]:
+        out.print(Text(f"{sample['corpus']}, line {sample['line']}"), style="dim")
+        for side in ("source", "target"):
+            out.print(Text("  " + "·".join(sample[side]).replace("\n", "�")))
+    if "batches" in facts:
+        _print_batches(out, facts["batches"])
+    if facts["verified"]:
+        out.print(f"\nall {facts['files']} files are as they were written")
+
+
+def _print_batches(out: Any, batches: dict[str, Any]) -> None:
+    out.print(
+        f"\nbatches of {batches['tokens']:,} tokens a side: {batches['steps_per_epoch']:,} in an epoch, "
+        f"{batches['pairs']['mean']:,.0f} pairs each ({batches['pairs']['least']:,} to {batches['pairs']['most']:,})"
+    )
+    out.print(f"  padded: {batches['padded']:.1%} of the places of both sides hold tokens")
+    out.print(
+        f"  packed: the fuller side is {batches['fuller']:.1%} full, source {batches['source']:.1%}, "
+        f"target {batches['target']:.1%}; {len(batches['shapes'])} shapes "
+        f"(longest sequence {', '.join(str(shape) for shape in batches['shapes'])})"
+    )
+
+
+def _bars(histogram: dict[str, int]) -> str:
+    counts = np.array(list(histogram.values()), float)
+    levels = np.ceil(counts / max(1.0, counts.max(initial=1.0)) * 8).astype(int)
+    return "".join(" ▁▂▃▄▅▆▇█"[level] for level in levels)
+
+
+def _both(values: dict[str, int], form: str) -> str:
+    return f"{form.format(values['source'])} source and {form.format(values['target'])} target"

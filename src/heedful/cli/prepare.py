@@ -1,0 +1,236 @@
+"""``heedful prepare``."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+from rich.text import Text
+
+from heedful.cli.progress import progress
+from heedful.cli.terminal import console, plain_table, print_json
+from heedful.config import DataConfig
+from heedful.errors import TextError
+from heedful.prepare.pipeline import prepare as make_corpus
+from heedful.prepare.request import SAMPLE_PAIRS, Request
+from heedful.text.cleaning import Rules
+from heedful.text.pairs import Corpus, JsonLines, Tsv, TwoFiles
+
+Files = Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)]
+Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
+
+
+def prepare(
+    *,
+    output: Path,
+    source: Files = (),
+    target: Files = (),
+    tsv: Files = (),
+    jsonl: Files = (),
+    source_field: str = "source",
+    target_field: str = "target",
+    valid_source: Files = (),
+    valid_target: Files = (),
+    valid_tsv: Files = (),
+    valid_jsonl: Files = (),
+    exclude: Files = (),
+    vocab_size: int | None = None,
+    separate_vocabularies: Flag = False,
+    tokenizer: Path | None = None,
+    max_length: int = DataConfig.max_length,
+    max_ratio: float = DataConfig.max_ratio,
+    keep: Files = (),
+    on_bad_line: Literal["error", "drop"] = "error",
+    sample_pairs: int = SAMPLE_PAIRS,
+    seed: int = 1,
+    overwrite: Flag = False,
+    quiet: Flag = False,
+    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+) -> None:
+    """Turn raw parallel text into a prepared corpus: read, clean, learn subwords, encode, store.
+
+    Files are UTF-8, plain or compressed (.gz, .xz, .zst). Give as many as you like; the first --source belongs to the
+    first --target, and so on. A weight after the name, as in --source news.en@2.5 or --tsv crawl.tsv.gz@0.5, says how
+    often its pairs come in an epoch.
+
+    Parameters
+    ----------
+    output
+        The folder to make. It appears when everything is done, or not at all.
+    source
+        Source text, one sentence a line.
+    target
+        Target text; its line n belongs to line n of the source.
+    tsv
+        Text with two fields a line, source, tab, target.
+    jsonl
+        Text with one JSON object a line.
+    source_field
+        The field of --jsonl that holds the source.
+    target_field
+        The field of --jsonl that holds the target.
+    valid_source
+        Validation text; its lines are removed from the training text.
+    valid_target
+        Validation text, target side.
+    valid_tsv
+        Validation text as TSV.
+    valid_jsonl
+        Validation text as JSON lines.
+    exclude
+        Test sets in either language: a pair with a side that is one of their lines is never trained on.
+    vocab_size
+        Subwords in the vocabulary; 37000 unless the corpus is small.
+    separate_vocabularies
+        One vocabulary for each side instead of a shared one.
+    tokenizer
+        Reuse the vocabulary of this folder or prepared corpus instead of learning one.
+    max_length
+        Tokens of a side, END included, above which a pair is left out.
+    max_ratio
+        A pair is left out when a side has more than this many times the other's tokens.
+    keep
+        Switch off a rule: empty, identical, validation, excluded, duplicate, too-long or ratio.
+    on_bad_line
+        What to do with a line that is not UTF-8, not two fields, or not JSON.
+    sample_pairs
+        Learn the vocabulary from at most this many pairs, drawn evenly.
+    seed
+        What the sample and the report's examples are drawn with.
+    overwrite
+        Replace the prepared corpus that is there.
+    quiet
+        Say nothing but errors.
+    as_json
+        Print the report as JSON.
+
+    Examples
+    --------
+    heedful prepare --source train.en --target train.de --valid-source dev.en --valid-target dev.de --output data/
+
+    heedful prepare --source a.en.gz --target a.de.gz --tsv b.tsv.xz@0.5 --exclude test.en --exclude test.de
+    --valid-tsv dev.tsv --output data/
+    """
+    fields = source_field, target_field
+    request = Request(
+        corpora=_corpora("", source, target, tsv, jsonl, fields),
+        validation=_corpora("valid-", valid_source, valid_target, valid_tsv, valid_jsonl, fields),
+        exclude=tuple(Path(path) for path in exclude),
+        vocab_size=vocab_size,
+        tokenizer=tokenizer,
+        separate_vocabularies=separate_vocabularies,
+        rules=Rules(keep=frozenset(keep), max_length=max_length, max_ratio=max_ratio),
+        on_bad_line=on_bad_line,
+        sample_pairs=sample_pairs,
+        seed=seed,
+    )
+    began = time.monotonic()
+    with progress(unit="pairs", quiet=quiet) as reached:
+        report = make_corpus(request, output=output, overwrite=overwrite, progress=reached)
+    if as_json:
+        print_json(report)
+    elif not quiet:
+        _print(report, output, time.monotonic() - began)
+
+
+def _corpora(
+    prefix: str,
+    source: tuple[str, ...],
+    target: tuple[str, ...],
+    tsv: tuple[str, ...],
+    jsonl: tuple[str, ...],
+    fields: tuple[str, str],
+) -> tuple[Corpus, ...]:
+    if len(source) != len(target):
+        raise TextError(
+            f"--{prefix}source was given {len(source)} times and --{prefix}target {len(target)} times: "
+            "each source file needs its target file"
+        )
+    corpora: list[Corpus] = []
+    for source_name, target_name in zip(source, target, strict=True):
+        (source_path, weight), (target_path, other) = _weighted(source_name), _weighted(target_name)
+        if None not in (weight, other) and weight != other:
+            raise TextError(f"{source_name} and {target_name} are one corpus but have two weights")
+        corpora.append(TwoFiles(source_path, target_path, weight or other or 1.0))
+    corpora += [Tsv(path, weight or 1.0) for path, weight in map(_weighted, tsv)]
+    corpora += [JsonLines(path, *fields, weight or 1.0) for path, weight in map(_weighted, jsonl)]
+    return tuple(corpora)
+
+
+def _weighted(name: str) -> tuple[Path, float | None]:
+    """``train.en@2`` is the file train.en with weight 2, unless there is a file of the whole name."""
+    path, at, number = name.rpartition("@")
+    if not at or Path(name).exists():
+        return Path(name), None
+    try:
+        weight = float(number)
+    except ValueError:
+        return Path(name), None
+    if not 0 < weight < 1000:
+        raise TextError(f"{name}: a weight must be above 0 and below 1000")
+    return Path(path), weight
+
+
+def _print(report: dict[str, Any], output: Path, seconds: float) -> None:
+    out = console()
+    pairs = report["pairs"]
+    if len(report["corpora"]) > 1:
+        table = plain_table("corpus", "weight", "read", "kept", right=("weight", "read", "kept"))
+        for corpus in report["corpora"]:
+            table.add_row(Text(corpus["name"]), f"{corpus['weight']:g}", f"{corpus['read']:,}", f"{corpus['kept']:,}")
+        out.print(table, "")
+    table = plain_table("removed", "pairs", "rule", "for example", right=("pairs",))
+    for name, rule in report["rules"].items():
+        if not rule["on"]:
+            table.add_row(name, "off", rule["about"], "", style="dim")
+        elif rule["removed"] or name != "bad":
+            table.add_row(name, f"{rule['removed']:,}", rule["about"], Text(_example(rule["samples"])))
+    table.add_row("", "", "")
+    table.add_row("read", f"{pairs['read']:,}", "")
+    table.add_row("kept", f"{pairs['kept']:,}", f"{pairs['kept'] / pairs['read']:.1%}")
+    out.print(table, "")
+    _print_sides(out, report)
+    for note in report["notes"]:
+        out.print(Text(f"note: {note}"))
+    if "validation" not in report:
+        out.print("note: no validation text was given")
+    out.print(Text(f"{output} is ready ({seconds:.1f} s); `heedful data {output}` describes it"))
+
+
+def _print_sides(out: Any, report: dict[str, Any]) -> None:
+    table = plain_table("", "source", "target", right=("source", "target"))
+    sides = ("source", "target")
+    vocabulary, lengths, characters = report["vocabulary"], report["lengths"], report["characters"]
+    shared = "shared vocabulary" if vocabulary["shared"] else "vocabulary"
+    table.add_row(shared, *(f"{vocabulary[side]['size']:,}" for side in sides))
+    table.add_row("  subwords in use", *(f"{vocabulary[side]['used']:,}" for side in sides))
+    table.add_row("  bytes a subword", *(f"{vocabulary[side]['bytes_per_subword']:.2f}" for side in sides))
+    table.add_row("tokens, END included", *(f"{lengths[side]['tokens']:,}" for side in sides))
+    for name in ("mean", "median", "p95", "p99", "longest"):
+        table.add_row(f"  {name} length", *(f"{lengths[side][name]:,}" for side in sides))
+    table.add_row("characters", *(f"{characters[side]['distinct']:,}" for side in sides))
+    if "validation" in report:
+        kept = report["validation"]["pairs"]
+        table.add_row("validation pairs", *([f"{kept['kept']:,} of {kept['read']:,}"] * 2))
+        table.add_row(
+            "  subwords seen in training", *(f"{vocabulary[side]['validation_coverage']:.2%}" for side in sides)
+        )
+        table.add_row("  characters never seen", *(f"{characters[side]['validation_unseen']:,}" for side in sides))
+    out.print(table, "")
+
+
+def _example(samples: list[dict[str, Any]]) -> str:
+    if not samples:
+        return ""
+    sample = samples[0]
+    source, target = (_shown(sample[side]) for side in ("source", "target"))
+    return f"{source} | {target}"
+
+
+def _shown(text: str | None, most: int = 40) -> str:
+    if text is None:
+        return "–"
+    visible = "".join(character if character.isprintable() else "�" for character in text)
+    return visible if len(visible) <= most else visible[: most - 1] + "…"

@@ -1,0 +1,62 @@
+"""A step's batch dealt into micro-batches of nearly equal token counts on both sides.
+
+The batch is halved, and the halves again. Seen as a ring of sentence pairs, it always has an arc with exactly half of
+the source tokens and half of the target tokens (cut through sentences if need be): slide an arc with half of the
+source once around; averaged over the way it has half of the target, so somewhere it has exactly half. The ends of
+that arc are moved to the nearest edge of a sentence, so a half is off by at most the longest sentence.
+Arcs keep neighbours together, so pieces stay alike in length.
+
+This module does not know of processes; rank r of R takes pieces r, r + R, ….
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def micro_batches(
+    pairs: np.ndarray, *, count: int, source_tokens: np.ndarray, target_tokens: np.ndarray
+) -> list[np.ndarray]:
+    """The batch in ``count`` pieces; a batch of fewer pairs gives some empty pieces.
+
+    ``source_tokens`` and ``target_tokens`` are those of the whole corpus, as a `Schedule` has them.
+    """
+    if count == 1:
+        return [pairs]
+    larger = -(-count // 2)
+    inside = _arc(source_tokens[pairs], target_tokens[pairs], share=larger / count)
+    sizes = {"source_tokens": source_tokens, "target_tokens": target_tokens}
+    first = micro_batches(pairs[inside], count=larger, **sizes)
+    return first + micro_batches(pairs[~inside], count=count - larger, **sizes)
+
+
+def _arc(source: np.ndarray, target: np.ndarray, *, share: float) -> np.ndarray:
+    """Which places of the ring lie in an arc with this share of the source and of the target."""
+    size = len(source)
+    if not size:
+        return np.zeros(0, bool)
+    s, t = np.concatenate(([0.0], np.cumsum(source))), np.concatenate(([0.0], np.cumsum(target)))
+    around = np.concatenate((s, s[1:] + s[-1]))
+    target_around = np.concatenate((t, t[1:] + t[-1]))
+    width = share * s[-1]
+    # The arc's target is piecewise linear in its start: it bends where either end meets a sentence's edge.
+    starts = np.unique(np.concatenate((s, (s - width) % s[-1], [s[-1]])))
+    surplus = (
+        np.interp(starts + width, around, target_around) - np.interp(starts, around, target_around) - share * t[-1]
+    )
+    below = np.flatnonzero((surplus[:-1] <= 0) != (surplus[1:] <= 0))
+    if len(below):
+        i = below[0]
+        start = starts[i] + (starts[i + 1] - starts[i]) * surplus[i] / (surplus[i] - surplus[i + 1])
+    else:  # everywhere the same, up to rounding
+        start = starts[np.abs(surplus).argmin()]
+    begin, end = _nearest(around, float(start)), _nearest(around, float(start + width))
+    inside = np.zeros(size, bool)
+    inside[np.arange(begin, end) % size] = True
+    return inside
+
+
+def _nearest(edges: np.ndarray, position: float) -> int:
+    after = min(int(np.searchsorted(edges, position)), len(edges) - 1)
+    before = max(after - 1, 0)
+    return before if position - edges[before] < edges[after] - position else after

@@ -1,0 +1,82 @@
+"""What a prepared corpus holds, for people: the facts that `heedful data` prints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heedful.data import noise
+from heedful.data.batching import Schedule
+from heedful.data.corpus import Corpus, check_files, read_manifest
+from heedful.data.layouts import shape_of
+from heedful.data.shapes import shapes
+from heedful.prepare.report import lengths_report
+from heedful.text.subwords import Subwords
+
+
+def described(folder: Path, *, samples: int, seed: int, verify: bool) -> dict[str, Any]:
+    """Sizes, lengths, and some pairs with their subwords."""
+    manifest = read_manifest(folder)
+    check_files(folder, contents=verify)
+    splits: dict[str, Any] = {}
+    for name in manifest["splits"]:
+        corpus = Corpus(folder, name, verify=False)
+        tokens = {"source": corpus.source_tokens, "target": corpus.target_tokens}
+        lengths = {side: lengths_report(np.bincount(count)) for side, count in tokens.items()}
+        splits[name] = {"pairs": len(corpus), "lengths": lengths}
+    vocabularies = manifest["vocabularies"]
+    return {
+        "folder": str(folder),
+        "bytes": sum(entry["bytes"] for entry in manifest["files"].values()),
+        "files": len(manifest["files"]),
+        "verified": verify,
+        "vocabularies": {side: vocabularies[side]["size"] for side in ("source", "target")},
+        "shared_vocabulary": vocabularies["source"] == vocabularies["target"],
+        "splits": splits,
+        "samples": _samples(Corpus(folder, verify=False), count=samples, seed=seed),
+    }
+
+
+def fill(folder: Path, *, tokens: int, seed: int) -> dict[str, Any]:
+    """How full the batches of one epoch are when a batch holds at most ``tokens`` on each side."""
+    corpus = Corpus(folder, verify=False)
+    source, target = corpus.source_tokens, corpus.target_tokens
+    schedule = Schedule(source, target, source_budget=tokens, target_budget=tokens, seed=seed, weights=corpus.weights)
+    plan = schedule.epoch(0)
+    among = shapes(schedule.longest, source_budget=tokens, target_budget=tokens)
+    rows: list[tuple[int, int, int, int]] = []
+    used: set[int] = set()
+    for index in range(len(plan)):
+        pairs = plan.batch(index)
+        s, t = source[pairs], target[pairs]
+        rows.append((len(pairs), int(s.sum()), int(t.sum()), len(pairs) * (int(s.max()) + int(t.max()))))
+        used.add(shape_of(pairs, source_tokens=source, target_tokens=target, among=among).max_length)
+    pairs, s, t, places = np.array(rows).T
+    return {
+        "tokens": tokens,
+        "steps_per_epoch": schedule.steps_per_epoch,
+        "pairs": {"mean": float(pairs.mean()), "least": int(pairs.min()), "most": int(pairs.max())},
+        "padded": float((s.sum() + t.sum()) / places.sum()),
+        "fuller": float(np.maximum(s, t).mean() / tokens),
+        "source": float(s.mean() / tokens),
+        "target": float(t.mean() / tokens),
+        "shapes": sorted(used),
+    }
+
+
+def _samples(corpus: Corpus, *, count: int, seed: int) -> list[dict[str, Any]]:
+    folders = {side: corpus.folder / entry["folder"] for side, entry in corpus.manifest["vocabularies"].items()}
+    if not count:
+        return []
+    subwords = {side: Subwords.load(folder) for side, folder in folders.items()}
+    draws = noise.bits(noise.key("samples", seed), np.arange(count)) % np.uint64(len(corpus))
+    found: list[dict[str, Any]] = []
+    for pair in draws.astype(np.int64):
+        origin = corpus.origin(int(pair))
+        texts = {
+            side: subwords[side].pieces(getattr(corpus, side).ids(np.array([pair]))[0]) for side in ("source", "target")
+        }
+        found.append({"corpus": origin.corpus, "line": origin.line, **texts})
+    return found

@@ -1,0 +1,72 @@
+"""What `prepare` is asked to do."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from heedful.config import DataConfig
+from heedful.errors import TextError
+from heedful.text.cleaning import ALWAYS, RULES, Rules
+from heedful.text.pairs import Corpus
+
+Progress = Callable[[str, int, int | None], None]
+"""Called now and then with what is being done, how many pairs are done, and of how many if that is known."""
+
+SAMPLE_PAIRS = 1_000_000
+SAMPLE_BYTES = 200_000_000
+"""The vocabulary is learned from at most so much text: more changes it little, and its memory must stay bounded."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """Everything that decides what the prepared corpus holds."""
+
+    corpora: tuple[Corpus, ...]
+    validation: tuple[Corpus, ...] = ()
+    exclude: tuple[Path, ...] = ()
+    vocab_size: int | None = None
+    """None: `DataConfig.vocab_size`, or less for a small corpus."""
+    tokenizer: Path | None = None
+    separate_vocabularies: bool = False
+    rules: Rules = field(
+        default_factory=lambda: Rules(max_length=DataConfig.max_length, max_ratio=DataConfig.max_ratio)
+    )
+    on_bad_line: str = "error"
+    sample_pairs: int = SAMPLE_PAIRS
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.corpora:
+            raise TextError("nothing to prepare: give --source and --target, --tsv or --jsonl")
+        for corpus in (*self.corpora, *self.validation):
+            if not 0 < corpus.weight < 1000:
+                raise TextError(f"{corpus.name} has weight {corpus.weight:g}: must be above 0 and below 1000")
+        if self.on_bad_line not in ("error", "drop"):
+            raise TextError(f"--on-bad-line {self.on_bad_line}: must be error or drop")
+        unknown = [name for name in self.rules.keep if name not in RULES or name in ALWAYS]
+        if unknown:
+            optional = ", ".join(name for name in RULES if name not in ALWAYS)
+            raise TextError(f"--keep {sorted(unknown)[0]}: there is no such rule; there are {optional}")
+        if self.rules.max_length < 2:
+            raise TextError(f"--max-length {self.rules.max_length}: must be at least 2, a subword and the END symbol")
+        if not self.rules.max_ratio >= 1:
+            raise TextError(f"--max-ratio {self.rules.max_ratio:g}: must be at least 1")
+        if self.sample_pairs < 1:
+            raise TextError(f"--sample-pairs {self.sample_pairs}: must be at least 1")
+
+    def describe(self) -> dict[str, Any]:
+        """The request as JSON, for the manifest."""
+        return {
+            "vocab_size": self.vocab_size,
+            "tokenizer": None if self.tokenizer is None else str(self.tokenizer),
+            "separate_vocabularies": self.separate_vocabularies,
+            "rules": dataclasses.asdict(self.rules) | {"keep": sorted(self.rules.keep)},
+            "on_bad_line": self.on_bad_line,
+            "exclude": [str(path) for path in self.exclude],
+            "sample_pairs": self.sample_pairs,
+            "seed": self.seed,
+        }

@@ -1,0 +1,113 @@
+"""Which subwords a preparation uses: those it is given, or new ones learned from the clean text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heedful.config import DataConfig
+from heedful.data import noise
+from heedful.errors import SubwordError
+from heedful.prepare.request import SAMPLE_BYTES, Request
+from heedful.prepare.spool import Spool
+from heedful.text.subwords import FILE_NAME, Subwords, sensible_vocab_size
+
+SHARED = "tokenizer"
+SEPARATE = {"source": "source-tokenizer", "target": "target-tokenizer"}
+
+
+@dataclass(frozen=True)
+class Vocabularies:
+    """The subwords of both sides, which are one object when they are shared."""
+
+    source: Subwords
+    target: Subwords
+    trained: dict[str, Any]
+    """How they came to be, for the report."""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def folders(self) -> dict[str, str]:
+        return {"source": SHARED, "target": SHARED} if self.source is self.target else dict(SEPARATE)
+
+    @property
+    def id_type(self) -> type[np.uint16] | type[np.uint32]:
+        return max(self.source.dtype, self.target.dtype, key=lambda kind: np.dtype(kind).itemsize)
+
+
+def given_vocabularies(folder: Path) -> Vocabularies:
+    """The subwords of a tokenizer folder or of a prepared corpus."""
+    trained = {"reused_from": str(folder)}
+    if not folder.is_dir():
+        raise SubwordError(f"there is no folder {folder} to take a vocabulary from")
+    if all((folder / name / FILE_NAME).is_file() for name in SEPARATE.values()):
+        source, target = (Subwords.load(folder / name) for name in SEPARATE.values())
+        return Vocabularies(source, target, trained)
+    shared = Subwords.load(folder / SHARED if (folder / SHARED / FILE_NAME).is_file() else folder)
+    return Vocabularies(shared, shared, trained)
+
+
+def new_vocabularies(
+    request: Request, spool: Spool, kept: np.ndarray, *, reached: Callable[[int], None]
+) -> Vocabularies:
+    """Subwords learned from the pairs that are kept, or from a seeded sample of them where they are many."""
+    pairs, total_bytes = int(kept.sum()), spool.source_bytes + spool.target_bytes
+    share = min(
+        1.0, request.sample_pairs / max(1, pairs), SAMPLE_BYTES / max(1, total_bytes * pairs // max(1, spool.pairs))
+    )
+    chosen = kept & _sampled(spool.pairs, share=share, seed=request.seed)
+    trained = {"trained_on_pairs": int(chosen.sum()), "sampled": share < 1}
+    notes = [f"subwords learned from a sample of {chosen.sum():,} of {pairs:,} pairs"] if share < 1 else []
+    if request.separate_vocabularies:
+        sizes = spool.source_bytes, spool.target_bytes
+        both = []
+        for side, size in zip(SEPARATE, sizes, strict=True):
+            lines = _lines(spool, chosen, sides=(side,), reached=reached)
+            both.append(_learned(lines, request.vocab_size, size, notes, f"the {side} vocabulary"))
+        return Vocabularies(both[0], both[1], trained, notes)
+    lines = _lines(spool, chosen, sides=("source", "target"), reached=reached)
+    shared = _learned(lines, request.vocab_size, total_bytes, notes, "the vocabulary")
+    return Vocabularies(shared, shared, trained, notes)
+
+
+def _learned(lines: Iterator[str], asked: int | None, text_bytes: int, notes: list[str], what: str) -> Subwords:
+    sensible = sensible_vocab_size(text_bytes, at_most=asked or DataConfig.vocab_size)
+    size = asked or sensible
+    if asked is None and sensible < DataConfig.vocab_size:
+        notes.append(
+            f"{text_bytes / 1e6:,.1f} MB of text are little: {what} gets {sensible:,} subwords instead of "
+            f"{DataConfig.vocab_size:,} (--vocab-size decides otherwise)"
+        )
+    elif asked is not None and sensible < asked:
+        notes.append(
+            f"{asked:,} subwords are many for {text_bytes / 1e6:,.1f} MB of text; {sensible:,} would be sensible"
+        )
+    subwords = Subwords.train(lines, vocab_size=size)
+    if subwords.vocab_size < size:
+        notes.append(f"{what} has only {subwords.vocab_size:,} subwords: the text offers no more that occur twice")
+    return subwords
+
+
+def _sampled(size: int, *, share: float, seed: int) -> np.ndarray:
+    """Each place with probability ``share``."""
+    if share >= 1:
+        return np.ones(size, bool)
+    return noise.bits(noise.key("vocabulary sample", seed), np.arange(size)) < np.uint64(share * 2.0**64)
+
+
+def _lines(
+    spool: Spool, chosen: np.ndarray, *, sides: tuple[str, ...], reached: Callable[[int], None]
+) -> Iterator[str]:
+    start = 0
+    for block in spool.blocks():
+        mask = chosen[start : start + len(block.sources)]
+        for side in sides:
+            texts = block.sources if side == "source" else block.targets
+            for place in np.flatnonzero(mask).tolist():
+                yield texts[place]
+        start += len(block.sources)
+        reached(start)

@@ -1,0 +1,234 @@
+"""Byte-level BPE: the only door between text and ids (section 5.1).
+
+The pipeline is saved with the vocabulary: NFC, one space before the line (so that a word is the same subword at the
+start of a sentence and inside it), the cut into words, bytes. ``decode(encode(line)) == line`` for every line in NFC.
+
+The BPE itself is Hugging Face's `tokenizers`, and its file is all that is saved. Encoding looks each word up in a
+cache and asks the BPE only for new words: text repeats its words, so this is many times faster than encoding lines,
+and a test holds that both give the same ids. This module does not know of files of text, batches or models.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+from heedful.errors import SubwordError
+from heedful.symbols import CONTROL_TOKENS
+from heedful.text.words import word_pattern
+
+FILE_NAME = "tokenizer.json"
+SMALLEST_VOCABULARY = len(CONTROL_TOKENS) + 256
+"""The control ids and one subword for each byte: with these alone every text can be written."""
+CACHED_WORDS = 1 << 20
+"""Words whose ids are remembered: about 200 MiB at most; then the cache starts anew."""
+BYTES_PER_SUBWORD = 480
+"""Training text, in bytes, that a subword should have to itself: about 80 words."""
+
+
+def sensible_vocab_size(text_bytes: int, *, at_most: int) -> int:
+    """The size for a corpus of so many bytes when nobody asked for one: `at_most`, and less where text is scarce.
+
+    A subword seen a handful of times is a vector that is never trained. The paper's 37,000 need some 18 MB of text;
+    Multi30k's 4 MB get 8,000.
+
+    >>> sensible_vocab_size(4_100_000, at_most=37_000), sensible_vocab_size(10**9, at_most=37_000)
+    (8000, 37000)
+    """
+    size = text_bytes // BYTES_PER_SUBWORD
+    rounded = size // 1000 * 1000 if size >= 1000 else size // 100 * 100
+    return min(at_most, max(rounded, SMALLEST_VOCABULARY + 41))
+
+
+class Subwords:
+    """A vocabulary of subwords with its text pipeline."""
+
+    def __init__(self, tokenizer: Tokenizer, *, where: str = "tokenizer") -> None:
+        self._json = tokenizer.to_str()
+        description = json.loads(self._json)
+        _require_ours(description, where)
+        # Not saved by `tokenizers`: without it the text "</s>" would become the control token.
+        tokenizer.encode_special_tokens = True
+        self._tokenizer = tokenizer
+        self._bpe = tokenizer.model
+        self._words = re.compile(description["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"]).findall
+        self.vocab_size: int = tokenizer.get_vocab_size()
+        self.dtype: type[np.uint16] | type[np.uint32] = np.uint16 if self.vocab_size <= 1 << 16 else np.uint32
+        """The smallest type that holds every id; how ids are stored."""
+        self._bytes = _bytes_of_ids(tokenizer)
+        self._cache = _WordCache(self._bpe, self.dtype)
+
+    @classmethod
+    def train(cls, lines: Iterable[str], *, vocab_size: int) -> Subwords:
+        """A vocabulary of at most `vocab_size`, learned from the lines; fewer where no two subwords meet twice.
+
+        The same lines give the same file to the byte, whatever the number of threads.
+        """
+        if vocab_size < SMALLEST_VOCABULARY:
+            given = f"a vocabulary of {vocab_size} subwords"
+            raise SubwordError(f"{given} is too small: 256 bytes and {len(CONTROL_TOKENS)} control symbols need "
+                               f"{SMALLEST_VOCABULARY}")  # fmt: skip
+        tokenizer = Tokenizer(models.BPE())
+        tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Prepend(" ")])
+        cut = pre_tokenizers.Split(Regex(word_pattern()), behavior="isolated")
+        as_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence([cut, as_bytes])
+        tokenizer.decoder = decoders.ByteLevel()
+        # The fixed alphabet, because a learned one (limit_alphabet) is not the same from run to run.
+        trainer = trainers.BpeTrainer(
+            vocab_size=vocab_size,
+            min_frequency=2,
+            special_tokens=list(CONTROL_TOKENS),
+            initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+            show_progress=False,
+        )
+        tokenizer.train_from_iterator(_in_lists(lines), trainer=trainer)
+        return cls(tokenizer)
+
+    @classmethod
+    def load(cls, folder: Path) -> Subwords:
+        """The vocabulary that `save` wrote into the folder."""
+        path = Path(folder) / FILE_NAME
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise SubwordError(f"there is no subword vocabulary in {folder}: {FILE_NAME} is missing") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise SubwordError(f"{path} cannot be read: {error}") from None
+        try:
+            tokenizer = Tokenizer.from_str(text)
+        except Exception as error:  # tokenizers raises plain Exception
+            raise SubwordError(f"{path} is not a tokenizer file: {error}") from None
+        return cls(tokenizer, where=str(path))
+
+    def save(self, folder: Path) -> Path:
+        """Write the vocabulary into the folder and return its file, which Hugging Face's `tokenizers` reads too."""
+        path = Path(folder) / FILE_NAME
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(path.name + ".writing")
+        with beside.open("w", encoding="utf-8") as file:
+            file.write(self._json)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+        return path
+
+    @property
+    def sha256(self) -> str:
+        """What the saved file hashes to: two vocabularies are the same when these are."""
+        return hashlib.sha256(self._json.encode()).hexdigest()
+
+    def encode(self, lines: Sequence[str]) -> list[np.ndarray]:
+        """The ids of each line, int32, without control ids."""
+        return [np.frombuffer(ids, self.dtype).astype(np.int32) for ids in self.encode_raw(lines)]
+
+    def encode_raw(self, lines: Sequence[str]) -> list[bytes]:
+        """The ids of each line as the bytes of a `dtype` array: what storage wants, made without Python numbers."""
+        if len(self._cache) > CACHED_WORDS:
+            self._cache.clear()
+        words, ids_of = self._words, self._cache.__getitem__
+        try:
+            return [b"".join(map(ids_of, words(_pipeline(line)))) for line in lines]
+        except UnicodeEncodeError as error:
+            problem = f"text holds the lone surrogate {error.object[error.start]!a}"
+            raise SubwordError(f"{problem}, which is no character and cannot be written as UTF-8") from None
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of the ids; control ids are left out, bytes that are no UTF-8 become U+FFFD."""
+        text = b"".join([self._bytes[id_] for id_ in ids]).decode("utf-8", errors="replace")
+        return text[1:] if text.startswith(" ") else text
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """Each id as readable text, for pictures: a leading space stays, control ids show their names.
+
+        A subword that holds only part of a character shows those bytes in hexadecimal: ``⟨e2 82⟩``.
+        """
+        return [self._piece(int(id_)) for id_ in ids]
+
+    def _piece(self, id_: int) -> str:
+        if id_ < len(CONTROL_TOKENS):
+            return CONTROL_TOKENS[id_]
+        try:
+            return self._bytes[id_].decode("utf-8")
+        except UnicodeDecodeError:
+            # Whole characters stay readable; backslashreplace marks only the bytes that are parts.
+            shown = self._bytes[id_].decode("utf-8", errors="surrogateescape")
+            return re.sub(r"[\udc80-\udcff]+", _hexadecimal, shown)
+
+
+def _hexadecimal(match: re.Match[str]) -> str:
+    return "⟨" + match.group().encode("utf-8", errors="surrogateescape").hex(" ") + "⟩"
+
+
+def _pipeline(line: str) -> str:
+    # What the saved normalizer does, in the same order; tokenizers leaves an empty line empty.
+    if line.isascii():
+        return " " + line if line else line
+    return " " + unicodedata.normalize("NFC", line)
+
+
+class _WordCache(dict[str, bytes]):
+    """word → the bytes of its ids; a word that is not there yet is given to the BPE."""
+
+    def __init__(self, bpe: models.Model, dtype: type[np.uint16] | type[np.uint32]) -> None:
+        super().__init__()
+        self._bpe, self._dtype = bpe, dtype
+        self._symbols = dict(enumerate(_byte_symbols()))
+
+    def __missing__(self, word: str) -> bytes:
+        symbols = word.encode("utf-8").decode("latin-1").translate(self._symbols)
+        ids = np.array([token.id for token in self._bpe.tokenize(symbols)], self._dtype).tobytes()
+        self[word] = ids
+        return ids
+
+
+def _byte_symbols() -> list[str]:
+    """The visible character that stands for each byte in a byte-level vocabulary (GPT-2's table)."""
+    visible = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    hidden = iter(range(256))
+    return [chr(byte) if byte in visible else chr(256 + next(hidden)) for byte in range(256)]
+
+
+def _bytes_of_ids(tokenizer: Tokenizer) -> list[bytes]:
+    byte_of = {symbol: byte for byte, symbol in enumerate(_byte_symbols())}
+    table = [b""] * tokenizer.get_vocab_size()
+    for symbols, id_ in tokenizer.get_vocab().items():
+        if id_ >= len(CONTROL_TOKENS):
+            table[id_] = bytes(byte_of[symbol] for symbol in symbols)
+    return table
+
+
+def _in_lists(lines: Iterable[str], size: int = 4096) -> Iterator[list[str]]:
+    """tokenizers takes lists much faster than single lines."""
+    batch: list[str] = []
+    for line in lines:
+        batch.append(line)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    yield batch
+
+
+def _require_ours(description: dict, where: str) -> None:
+    """A vocabulary made by another program may cut or number differently; using it would be silently wrong."""
+    control = [(token["id"], token["content"]) for token in description.get("added_tokens", [])]
+    stages = (description.get("pre_tokenizer") or {}).get("pretokenizers") or [{}]
+    vocabulary = (description.get("model") or {}).get("vocab") or {}
+    missing = [symbol for symbol in _byte_symbols() if symbol not in vocabulary]
+    problems = {
+        "its model is not BPE": (description.get("model") or {}).get("type") != "BPE",
+        f"ids 0, 1, 2 are not {', '.join(CONTROL_TOKENS)}": control != list(enumerate(CONTROL_TOKENS)),
+        "it does not cut words by a regular expression": "Regex" not in stages[0].get("pattern", {}),
+        f"{len(missing)} of the 256 bytes have no subword": bool(missing),
+    }
+    if any(problems.values()):
+        found = "; ".join(problem for problem, found in problems.items() if found)
+        raise SubwordError(f"{where} is not a vocabulary that heedful made: {found}")

@@ -1,0 +1,36 @@
+"""decode(encode(x)) == x for any text in NFC, and never a control id."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
+from heedful.text.subwords import Subwords
+
+SUBWORDS = Subwords.train(["the quick brown fox, </s> Größe 37 000 €"] * 5, vocab_size=330)
+ALONE = Tokenizer.from_str(SUBWORDS._json)
+ALONE.encode_special_tokens = True
+
+TEXT = st.text(st.characters(codec="utf-8"), max_size=60)
+TRICKY = st.lists(
+    st.sampled_from([" ", "  ", "</s>", "<s>", "<pad>", "the", "\u0301", "e", "\u2028", "\x00", "€", "\r"])
+)
+
+
+@settings(deadline=None, max_examples=500)
+@given(text=st.one_of(TEXT, TRICKY.map("".join)))
+def test_any_nfc_text_survives_the_round_trip_and_makes_no_control_id(text: str) -> None:
+    text = unicodedata.normalize("NFC", text)
+    (ids,) = SUBWORDS.encode([text])
+    assert SUBWORDS.decode(ids) == text
+    assert (ids > 2).all()
+
+
+@settings(deadline=None, max_examples=300)
+@given(text=st.one_of(TEXT, TRICKY.map("".join)))
+def test_cached_words_give_the_ids_that_tokenizers_gives_for_the_line(text: str) -> None:
+    (ids,) = SUBWORDS.encode([text])
+    assert ALONE.encode(text, add_special_tokens=False).ids == ids.tolist()
