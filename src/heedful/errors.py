@@ -44,3 +44,11 @@ class CorpusError(HeedfulError):
 
 class BatchError(HeedfulError):
     """No batches can be made of this corpus with these budgets."""
+
+
+class CheckpointError(HeedfulError):
+    """A run folder or a checkpoint cannot be read or written."""
+
+
+class TrainingError(HeedfulError):
+    """A run cannot begin or go on."""

@@ -62,9 +62,10 @@ def token_losses(
 
 
 def perplexity(negative_log_likelihood: float, count: float) -> float:
-    """exp of the mean negative log-likelihood, from the plain loss alone.
+    """exp of the mean negative log-likelihood, from the plain loss alone; infinity where that has no number.
 
     >>> round(perplexity(3 * math.log(7), 3), 6)
     7.0
     """
-    return math.exp(negative_log_likelihood / count)
+    mean = negative_log_likelihood / count
+    return math.exp(mean) if mean < 700 else math.inf

@@ -1,8 +1,12 @@
-"""Section 5.3, Equation 3: the learning rate, a pure function of the step."""
+"""Section 5.3: Adam, and Equation 3, the learning rate as a pure function of the step."""
 
 from __future__ import annotations
 
-from heedful.errors import HeedfulError
+import torch
+from torch import Tensor, nn
+
+from heedful.config import TrainingConfig
+from heedful.errors import CheckpointError, HeedfulError
 
 
 def learning_rate(step: int, *, d_model: int = 512, warmup_steps: int = 4000, scale: float = 1.0) -> float:
@@ -18,3 +22,40 @@ def learning_rate(step: int, *, d_model: int = 512, warmup_steps: int = 4000, sc
     if warmup_steps < 1 or d_model < 1:
         raise HeedfulError(f"warmup_steps={warmup_steps}, d_model={d_model}: must be at least 1")
     return scale * d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)
+
+
+def adam(model: nn.Module, training: TrainingConfig) -> torch.optim.Adam:
+    """The paper's Adam over every parameter, in one fused kernel; the rate is set before each step."""
+    betas = training.adam_beta1, training.adam_beta2
+    return torch.optim.Adam(model.parameters(), lr=0.0, betas=betas, eps=training.adam_epsilon, fused=True)
+
+
+def guarded_step(optimizer: torch.optim.Adam, *, rate: float, skip: Tensor) -> None:
+    """One update with this learning rate; none at all where the one-element tensor ``skip`` is 1.
+
+    The fused kernel reads ``skip`` on the device, so that nobody has to wait for it.
+    """
+    optimizer.param_groups[0]["lr"] = rate
+    optimizer.grad_scale, optimizer.found_inf = None, skip  # pyright: ignore[reportAttributeAccessIssue]
+    optimizer.step()
+
+
+def optimizer_tensors(optimizer: torch.optim.Adam, model: nn.Module) -> dict[str, Tensor]:
+    """The optimiser's state, named after the parameters."""
+    return {
+        f"{kind}.{name}": tensor
+        for name, parameter in model.named_parameters()
+        for kind, tensor in optimizer.state.get(parameter, {}).items()
+    }
+
+
+def load_optimizer(optimizer: torch.optim.Adam, model: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """Put saved state back, each tensor to the device of its parameter."""
+    for name, parameter in model.named_parameters():
+        state = {}
+        for kind in ("step", "exp_avg", "exp_avg_sq"):
+            tensor = tensors.get(f"{kind}.{name}")
+            if tensor is None or (kind != "step" and tensor.shape != parameter.shape):
+                raise CheckpointError(f"the optimiser's state holds no fitting {kind} for {name}")
+            state[kind] = tensor.to(parameter.device, copy=True)
+        optimizer.state[parameter] = state

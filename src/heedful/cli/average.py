@@ -1,0 +1,51 @@
+"""``heedful average``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from heedful.cli.terminal import print_json
+from heedful.errors import HeedfulError
+
+
+def average(
+    run: Path,
+    /,
+    *,
+    last: int = 5,
+    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+) -> None:
+    """Average a run's last checkpoints (section 6.1) into RUN/averaged.
+
+    The mean is better than any of its checkpoints. A finished run has done this already, with training.average_last.
+
+    Parameters
+    ----------
+    run
+        The folder of the run.
+    last
+        How many checkpoints: the paper takes 5 for the base model and 20 for the big one.
+    as_json
+        Print the averaged steps as JSON.
+
+    Examples
+    --------
+    heedful average run
+
+    heedful average run --last 20
+    """
+    if last < 1:
+        raise HeedfulError(f"--last {last}: must be at least 1")
+    from heedful.checkpoint.averaging import AVERAGED
+    from heedful.checkpoint.averaging import average as write_average
+    from heedful.checkpoint.run_folder import read_run
+
+    read_run(run)
+    steps = write_average(run, last=last)
+    if as_json:
+        print_json({"steps": steps, "folder": str(run / AVERAGED)})
+    else:
+        print(f"the mean of the checkpoints {', '.join(f'{step:,}' for step in steps)} is in {run / AVERAGED}")

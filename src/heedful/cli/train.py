@@ -1,0 +1,92 @@
+"""``heedful train``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from heedful.presets import resolve
+
+Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
+
+
+def train(
+    data: Path,
+    /,
+    *,
+    output: Path,
+    preset: str | None = None,
+    config: Path | None = None,
+    set_: Annotated[tuple[str, ...], Parameter(name="--set", negative=(), show_default=False)] = (),
+    resume: Flag = False,
+    init: Path | None = None,
+    overwrite: Flag = False,
+    device: str = "auto",
+    auto_micro_batches: Flag = False,
+    threads: int | None = None,
+    quiet: Flag = False,
+) -> None:
+    """Train a model on a prepared corpus (section 5).
+
+    Ctrl-C and SIGTERM finish the step, write a checkpoint and say how to go on. Whatever stops a run, even a power cut,
+    --resume goes on from the last checkpoint as if nothing had happened. On several GPUs or machines, put
+    `torchrun --nproc-per-node 8 -m` before `heedful` and set training.micro_batches to a multiple of the processes.
+
+    Parameters
+    ----------
+    data
+        The folder that `heedful prepare` made.
+    output
+        The folder of the run: configuration, checkpoints, metrics, subwords.
+    preset
+        Start from this preset; `base` when neither this nor the file names one.
+    config
+        A TOML file with any of the settings.
+    set_
+        One setting, as in --set training.steps=5000; may be repeated.
+    resume
+        Go on from the last checkpoint of --output; without one, start and say so.
+    init
+        Start from the weights of this run (fine-tuning); the data must have been prepared with its tokenizer.
+    overwrite
+        Replace a run that is there already.
+    device
+        auto, cpu, cuda or cuda:N.
+    auto_micro_batches
+        If the largest batch does not fit into memory, cut the steps finer instead of stopping.
+    threads
+        CPU threads; all cores when not given.
+    quiet
+        Print warnings and errors only.
+
+    Examples
+    --------
+    heedful train corpus --preset base --output run
+
+    heedful train corpus --preset small --output run --set training.minutes=30 --resume
+    """
+    resolved = resolve(name=preset, file=config, settings=set_)
+    import torch
+
+    from heedful.cli.training_display import TrainingDisplay
+    from heedful.search.greedy import greedy_translations
+    from heedful.training.loop import train as run_training
+    from heedful.training.setup import Task
+
+    if threads is not None:
+        torch.set_num_threads(max(1, threads))
+    task = Task(
+        config=resolved,
+        data=data,
+        run=output,
+        preset=preset,
+        resume=resume,
+        init=init,
+        overwrite=overwrite,
+        device=device,
+        auto_micro_batches=auto_micro_batches,
+    )
+    with TrainingDisplay(quiet=quiet) as display:
+        run_training(task, report=display, translate=greedy_translations)

@@ -1,0 +1,1 @@
+"""How good a translation is. No torch here: scores are made of text."""

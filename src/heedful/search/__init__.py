@@ -1,0 +1,1 @@
+"""Section 6.1: how a translation is found."""

@@ -1,0 +1,162 @@
+"""The batches of a run as tensors on their device, the next ones made while this one is computed.
+
+The global batch of a step is a pure function of (corpus, seed, step, budgets); it is cut into M micro-batches, and of
+R processes the r-th takes the micro-batches r, r + R, …. Nothing here has a state that a resumed run would need.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from heedful.config import TrainingConfig
+from heedful.data.batching import Schedule
+from heedful.data.corpus import Corpus
+from heedful.data.layouts import packed, padded, shape_of
+from heedful.data.micro_batches import micro_batches
+from heedful.data.shapes import Shape, shapes
+from heedful.model.masks import Layout, Packed, padded_layout
+from heedful.training.distributed import World
+
+AHEAD = 4
+"""Batches made before they are asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """One micro-batch on its device."""
+
+    index: int
+    """Its number within the step: with the seed and the step it fixes the dropout."""
+    source: Tensor
+    target_input: Tensor
+    target_output: Tensor
+    source_layout: Layout
+    target_layout: Layout
+
+
+@dataclass(frozen=True, eq=False)
+class StepBatch:
+    """What one process computes in one step."""
+
+    step: int
+    pieces: list[Piece]
+    target_tokens: int
+    """Of the whole global batch: what every process divides by."""
+    source_tokens: int
+    pairs: np.ndarray
+
+
+class Batches:
+    """The batches of one split in the layout that the model's attention takes."""
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        training: TrainingConfig,
+        *,
+        layout: str,
+        device: torch.device,
+        world: World,
+        longest: int = 0,
+        seed: int | None = None,
+    ) -> None:
+        self.corpus, self._device, self._world = corpus, device, world
+        self._count = training.micro_batches
+        self._layout = layout
+        self.schedule = Schedule(
+            corpus.source_tokens,
+            corpus.target_tokens,
+            source_budget=training.source_tokens,
+            target_budget=training.target_tokens,
+            seed=training.seed if seed is None else seed,
+            weights=corpus.weights,
+        )
+        self.longest = max(longest, self.schedule.longest)
+        self.shapes: list[Shape] = shapes(
+            self.longest,
+            source_budget=training.source_tokens,
+            target_budget=training.target_tokens,
+            micro_batches=self._count,
+        )
+
+    def step(self, step: int) -> StepBatch:
+        """The batch of a step, steps counted from 1."""
+        pairs = self.schedule.batch(step - 1)
+        tokens = {"source_tokens": self.corpus.source_tokens, "target_tokens": self.corpus.target_tokens}
+        cut = micro_batches(pairs, count=self._count, **tokens)
+        mine = range(self._world.rank, self._count, self._world.size)
+        return StepBatch(
+            step,
+            [self._piece(index, cut[index]) for index in mine if len(cut[index])],
+            target_tokens=int(self.corpus.target_tokens[pairs].sum()),
+            source_tokens=int(self.corpus.source_tokens[pairs].sum()),
+            pairs=pairs,
+        )
+
+    def _piece(self, index: int, pairs: np.ndarray) -> Piece:
+        if self._layout == "padded":
+            rows = padded(self.corpus, pairs)
+            source, given, wanted = (self._sent(x) for x in (rows.source, rows.target_input, rows.target_output))
+            return Piece(index, source, given, wanted, padded_layout(source), padded_layout(given))
+        tokens = {"source_tokens": self.corpus.source_tokens, "target_tokens": self.corpus.target_tokens}
+        line = packed(self.corpus, pairs, shape=shape_of(pairs, among=self.shapes, **tokens))
+        source, given, wanted, source_offsets, target_offsets = (
+            self._sent(x)
+            for x in (line.source, line.target_input, line.target_output, line.source_offsets, line.target_offsets)
+        )
+        return Piece(
+            index,
+            source,
+            given,
+            wanted,
+            Packed(source_offsets, tokens=len(line.source), max_length=line.max_length),
+            Packed(target_offsets, tokens=len(line.target_input), max_length=line.max_length),
+        )
+
+    def _sent(self, array: np.ndarray) -> Tensor:
+        tensor = torch.from_numpy(array)
+        if self._device.type == "cuda":
+            return tensor.pin_memory().to(self._device, non_blocking=True)
+        return tensor.to(self._device)
+
+
+def prefetched(batches: Batches, *, first: int, last: int) -> Generator[StepBatch, None, None]:
+    """The batches of the steps from ``first`` to ``last``, made in a thread of their own."""
+    ready: queue.Queue[StepBatch | BaseException | None] = queue.Queue(maxsize=AHEAD)
+    stopped = threading.Event()
+
+    def put(item: StepBatch | BaseException | None) -> None:
+        while not stopped.is_set():
+            try:
+                ready.put(item, timeout=0.1)
+                return
+            except queue.Full:
+                continue
+
+    def work() -> None:
+        try:
+            for step in range(first, last + 1):
+                if stopped.is_set():
+                    return
+                put(batches.step(step))
+            put(None)
+        except BaseException as error:  # handed over: the loop raises it
+            put(error)
+
+    thread = threading.Thread(target=work, daemon=True, name="batches")
+    thread.start()
+    try:
+        while (item := ready.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+    finally:
+        stopped.set()
+        thread.join()

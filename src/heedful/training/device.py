@@ -1,0 +1,52 @@
+"""What the watcher of a run wants to know of the machine: its name, its peak, the memory in use."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from dataclasses import dataclass
+
+import torch
+
+from heedful.config import ModelConfig
+from heedful.data.corpus import Corpus
+from heedful.training.batches import StepBatch
+from heedful.training.flops import attention_scores, step_flops
+from heedful.training.hardware import peak_flops
+
+
+@dataclass(frozen=True)
+class DeviceFacts:
+    """One process's device."""
+
+    device: torch.device
+    name: str
+    peak: float | None
+    """Operations a second at most, where the device is known."""
+
+    def memory_gib(self) -> float:
+        """The most memory that was in use so far: the GPU's, or this process's."""
+        if self.device.type == "cuda":
+            return round(torch.cuda.max_memory_allocated(self.device) / 2**30, 2)
+        unit = 1 if sys.platform == "darwin" else 1024
+        return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30, 2)
+
+
+def device_facts(device: torch.device) -> DeviceFacts:
+    """What is known of a device."""
+    if device.type != "cuda":
+        return DeviceFacts(device, f"CPU, {torch.get_num_threads()} threads", None)
+    name = torch.cuda.get_device_name(device)
+    return DeviceFacts(device, name, peak_flops(name))
+
+
+def batch_flops(batch: StepBatch, *, corpus: Corpus, model: ModelConfig, vocab_size: int) -> float:
+    """Operations that a step's global batch needs."""
+    source, target = corpus.source_tokens[batch.pairs], corpus.target_tokens[batch.pairs]
+    return step_flops(
+        model,
+        vocab_size=vocab_size,
+        source_tokens=batch.source_tokens,
+        target_tokens=batch.target_tokens,
+        scores=attention_scores(source, target_lengths=target, neighbourhood=model.neighbourhood),
+    )

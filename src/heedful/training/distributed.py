@@ -1,0 +1,125 @@
+"""Several processes as one: the only room that knows `torch.distributed`.
+
+Started by ``torchrun``, each process takes its share of every step's micro-batches; gradients are summed once a step.
+The process group is gloo between CPU processes and NCCL between GPUs. Without ``torchrun`` there is one process and
+nothing here does anything.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+TIMEOUT = timedelta(minutes=30)
+"""A rank that waits longer for the others gives up, so that a lost one is noticed."""
+
+
+@dataclass(frozen=True)
+class World:
+    """Which of how many processes this is."""
+
+    rank: int = 0
+    size: int = 1
+    local_rank: int = 0
+    restarts: int = 0
+    """How often ``torchrun`` has restarted the workers."""
+
+    @property
+    def is_first(self) -> bool:
+        """The first process writes; the others only compute."""
+        return self.rank == 0
+
+
+def join(device: torch.device) -> World:
+    """Find the other processes ``torchrun`` has started, if it has."""
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    if size == 1:
+        return World(restarts=int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")))
+    backend = "nccl" if device.type == "cuda" else "gloo"
+    dist.init_process_group(backend, timeout=TIMEOUT)
+    return World(
+        rank=dist.get_rank(),
+        size=size,
+        local_rank=int(os.environ.get("LOCAL_RANK", "0")),
+        restarts=int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")),
+    )
+
+
+def leave(world: World) -> None:
+    """Part from the other processes."""
+    if world.size > 1 and dist.is_initialized():
+        dist.destroy_process_group()
+
+
+class SummedGradients:
+    """Every parameter's gradient in one line of memory, so that one call sums them all over the processes.
+
+    With one process gradients stay where autograd puts them. ``extra`` is the room at the end for the sums of a step
+    that travel along.
+    """
+
+    def __init__(self, model: nn.Module, world: World, *, extra: int) -> None:
+        self._world, self._model = world, model
+        self._line: Tensor | None = None
+        self._extra = extra
+        if world.size > 1:
+            parameters = list(model.parameters())
+            total = sum(p.numel() for p in parameters)
+            self._line = torch.zeros(total + extra, device=parameters[0].device, dtype=parameters[0].dtype)
+            begin = 0
+            for parameter in parameters:
+                parameter.grad = self._line[begin : begin + parameter.numel()].view_as(parameter)
+                begin += parameter.numel()
+
+    def clear(self) -> None:
+        """Forget the last step's gradients."""
+        if self._line is not None:
+            self._line.zero_()
+        else:
+            for parameter in self._model.parameters():
+                parameter.grad = None
+
+    def sum(self, extra: Tensor) -> Tensor:
+        """Sum the gradients, and ``extra``, over all processes; returns the sum of ``extra``."""
+        if self._line is None:
+            return extra
+        self._line[-self._extra :] = extra
+        dist.all_reduce(self._line)
+        return self._line[-self._extra :].clone()
+
+
+def summed(values: Tensor, world: World) -> Tensor:
+    """The sum over all processes."""
+    if world.size > 1:
+        dist.all_reduce(values)
+    return values
+
+
+def agreed(world: World, device: torch.device, **flags: bool) -> dict[str, bool]:
+    """Each flag as the first process sees it, or raised by any process for names that begin with ``any_``."""
+    if world.size == 1:
+        return flags
+    seen = {name: flag and (world.is_first or name.startswith("any_")) for name, flag in flags.items()}
+    values = torch.tensor([float(flag) for flag in seen.values()], device=device)
+    dist.all_reduce(values, op=dist.ReduceOp.MAX)
+    return {name: value > 0 for name, value in zip(flags, values.tolist(), strict=True)}
+
+
+def barrier(world: World) -> None:
+    """Wait for everybody."""
+    if world.size > 1:
+        dist.barrier()
+
+
+def same_everywhere(world: World, value: int, device: torch.device) -> bool:
+    """Whether all processes hold the same number."""
+    if world.size == 1:
+        return True
+    ends = torch.tensor([value, -value], device=device, dtype=torch.int64)
+    dist.all_reduce(ends, op=dist.ReduceOp.MAX)
+    return int(ends[0]) == -int(ends[1])

@@ -1,0 +1,390 @@
+"""Section 5.2: the loop. Step, write down, validate, save; stop when told to; go on as if nothing had happened.
+
+A run is a pure function of its configuration and its data. What a checkpoint holds beside weights and optimiser is a
+handful of numbers (`Progress`); everything else is computed anew from the step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import torch
+
+from heedful.checkpoint.averaging import average
+from heedful.checkpoint.checkpoints import Checkpoint, prune, scheduled_entries, write_checkpoint
+from heedful.checkpoint.run_folder import write_status
+from heedful.errors import HeedfulError, TrainingError
+from heedful.settings import describe
+from heedful.training import events
+from heedful.training.batches import prefetched
+from heedful.training.device import DeviceFacts, batch_flops, device_facts
+from heedful.training.distributed import agreed, join, leave
+from heedful.training.events import Reporter
+from heedful.training.label_smoothing import perplexity
+from heedful.training.memory_probe import require_memory
+from heedful.training.metrics import Interval, Results, StepResult, append_metrics
+from heedful.training.optimizer import learning_rate, optimizer_tensors
+from heedful.training.setup import Prepared, Task, chosen_device, prepared_run
+from heedful.training.validation import Translate
+
+AGREE_EVERY = 20
+"""Steps after which several processes ask each other whether to stop or save; one process asks itself each step."""
+
+
+@dataclass
+class Progress:
+    """What a checkpoint holds beside weights and optimiser."""
+
+    step: int = 0
+    minutes: float = 0.0
+    best: dict[str, Any] | None = None
+    validations_without_best: int = 0
+    skipped_in_a_row: int = 0
+    interval: Interval = field(default_factory=Interval)
+
+    @staticmethod
+    def from_state(state: dict[str, Any]) -> Progress:
+        return Progress(**{**state, "interval": Interval(**state["interval"])})
+
+
+def train(task: Task, *, report: Reporter, translate: Translate) -> Progress:
+    """Run a task to its end, or until a signal stops it."""
+    device = chosen_device(task.device)
+    world = join(device)
+    if not world.is_first:
+        report = _silent
+    try:
+        prepared = prepared_run(task, device=device, world=world, report=report, translate=translate)
+        prepared = require_memory(prepared, report=report)
+        with _signals() as stop:
+            return Loop(prepared, report=report, stop=stop).run()
+    finally:
+        leave(world)
+
+
+class Loop:
+    """A run in progress."""
+
+    def __init__(self, prepared: Prepared, *, report: Reporter, stop: threading.Event) -> None:
+        self._task, self._trainer, self._batches = prepared.task, prepared.trainer, prepared.batches
+        self._validation, self._report, self._stop = prepared.validation, report, stop
+        self._training = self._task.config.training
+        self._world, self._device = self._trainer.world, self._trainer.precision.device
+        checkpoint = prepared.checkpoint
+        self._progress = Progress.from_state(checkpoint.state["progress"]) if checkpoint else Progress()
+        self._results = Results()
+        self._clock = Clock(self._progress.minutes)
+        self._facts = device_facts(self._device)
+        if checkpoint is not None and self._world.is_first:
+            self._announce_changes(checkpoint.state["environment"])
+
+    def run(self) -> Progress:
+        """Every step from where the run stands to its end."""
+        if self._training.compile and self._device.type == "cuda" and self._trainer.model.attention.layout == "packed":
+            self._trainer.compile()
+        self._report(events.Started(self._describe(), self._progress.step, self._training.steps))
+        state, why = "failed", ""
+        try:
+            self._status("running", "")
+            state, why = self._steps()
+        except torch.OutOfMemoryError:
+            why = f"out of memory: raise training.micro_batches above {self._training.micro_batches} and --resume"
+            raise TrainingError(f"{why}; the last checkpoint is intact") from None
+        except HeedfulError as error:
+            why = str(error)
+            raise
+        finally:
+            self._status(state, why)
+        averaged = self._averaged() if state == "finished" else []
+        self._report(events.Ended(state, why, self._progress.step, averaged, self._task.run))
+        return self._progress
+
+    def _steps(self) -> tuple[str, str]:
+        """Take steps until something ends the run; returns its state and why it ended."""
+        self._clock.start()
+        source = prefetched(self._batches, first=self._progress.step + 1, last=self._training.steps)
+        with contextlib.closing(source) as batches:
+            for batch in batches:
+                self._results.add(batch, self._trainer.step(batch))
+                self._progress.step = batch.step
+                for result in self._results.arrived():
+                    self._take(result)
+                if ended := self._between_steps():
+                    return ended
+        return "finished", f"all {self._training.steps:,} steps are done"
+
+    def _between_steps(self) -> tuple[str, str] | None:
+        """Everything that happens after a step; returns how the run ends, if it does."""
+        step, training = self._progress.step, self._training
+        last = step == training.steps
+        stop, save, over = self._decisions(last)
+        log = step % training.log_steps == 0 or last
+        validate = self._validation is not None and (step % training.validation_steps == 0 or last)
+        scheduled = save or last or over or (training.checkpoint_steps > 0 and step % training.checkpoint_steps == 0)
+        if log or validate or scheduled or stop:
+            for result in self._results.arrived(all_of_them=True):
+                self._take(result)
+        if log:
+            self._write_line()
+        is_best = self._validate() if validate else False
+        out_of_patience = 0 < training.patience <= self._progress.validations_without_best
+        if scheduled or is_best or stop or out_of_patience:
+            self._save(scheduled=scheduled or out_of_patience)
+        if out_of_patience:
+            return "finished", f"{training.patience} validations in a row brought nothing better"
+        if over:
+            return "finished", f"{training.minutes:g} minutes are over"
+        if stop and not last:
+            return "interrupted", "stopped by a signal; --resume goes on"
+        return None
+
+    def _decisions(self, last: bool) -> tuple[bool, bool, bool]:
+        """Whether to stop, to save because it is time, and to end because time is over: the same in all processes."""
+        if self._world.size > 1 and self._progress.step % AGREE_EVERY and not last:
+            return False, False, False
+        minutes = self._training.checkpoint_minutes
+        flags = agreed(
+            self._world,
+            self._device,
+            any_stop=self._stop.is_set(),
+            save=minutes > 0 and self._clock.since_saved() >= minutes,
+            over=0 < self._training.minutes <= self._clock.minutes(),
+        )
+        return flags["any_stop"], flags["save"], flags["over"]
+
+    def _take(self, result: StepResult) -> None:
+        """Count a step's numbers, and see to a step that was skipped."""
+        progress = self._progress
+        progress.interval.add(result)
+        self._clock.tokens += result.target_tokens
+        if self._facts.peak:
+            self._clock.flops += self._flops(result)
+        if not result.skipped:
+            progress.skipped_in_a_row = 0
+            self._report_step(result)
+            return
+        progress.skipped_in_a_row += 1
+        origins = [self._batches.corpus.origin(int(pair)) for pair in result.batch.pairs]
+        lines = [f"{origin.corpus}:{origin.line}" for origin in origins]
+        text = f"step {result.step} was skipped: its loss or gradient is not finite"
+        if self._world.is_first:
+            append_metrics(self._task.run, {"kind": "skipped", "step": result.step, "lines": lines})
+        self._report(events.Warned(f"{text} ({len(lines)} pairs, among them {', '.join(lines[:3])})"))
+        if progress.skipped_in_a_row >= self._training.max_skipped:
+            raise TrainingError(
+                f"{progress.skipped_in_a_row} steps in a row had no finite loss and gradient; {text}. The last "
+                "checkpoint is intact. A lower training.learning_rate_scale or a longer training.warmup_steps helps; "
+                "metrics.jsonl names the lines of each batch"
+            )
+
+    def _report_step(self, result: StepResult) -> None:
+        self._report(
+            events.Stepped(
+                result.step,
+                self._training.steps,
+                loss=result.loss_sum / result.target_tokens,
+                perplexity=perplexity(result.plain_sum, result.target_tokens),
+                learning_rate=self._rate(result.step),
+                gradient_norm=result.gradient_norm,
+                wall=self._clock.wall(self._facts),
+            )
+        )
+
+    def _write_line(self) -> None:
+        step = self._progress.step
+        line = self._progress.interval.line(
+            step, learning_rate=self._rate(step), wall=self._clock.wall(self._facts, restart=True)
+        )
+        self._progress.interval = Interval()
+        if self._world.is_first:
+            append_metrics(self._task.run, line)
+            self._status("running", "")
+        self._report(events.Logged(line, self._training.steps))
+
+    def _validate(self) -> bool:
+        """Measure, write down, and say whether it is the best so far."""
+        assert self._validation is not None, "asked only where there is validation data"
+        with self._clock.paused():
+            line = self._validation.measure(self._trainer, self._world)
+        line = {"kind": "validation", "step": self._progress.step, **line, "wall": {"seconds": self._clock.last_pause}}
+        metric = self._training.best_by
+        value, best = line[metric], self._progress.best
+        if self._world.size > 1 and metric == "bleu":
+            flags = agreed(self._world, self._device, best=value is not None and _better(metric, value, best))
+            is_best = flags["best"]
+        else:
+            is_best = _better(metric, value, best)
+        if is_best:
+            self._progress.best = {"step": self._progress.step, "metric": metric, "value": value}
+        self._progress.validations_without_best = 0 if is_best else self._progress.validations_without_best + 1
+        if self._world.is_first:
+            append_metrics(self._task.run, line)
+        self._report(events.Validated(line, is_best))
+        return is_best
+
+    def _save(self, *, scheduled: bool) -> None:
+        self._progress.minutes = self._clock.minutes()
+        if scheduled:
+            self._clock.saved()
+        if not self._world.is_first:
+            return
+        with self._clock.paused():
+            trainer = self._trainer
+            state = {
+                "progress": asdict(self._progress),
+                "config": describe(self._task.config),
+                "environment": self._environment(),
+            }
+            weights = {name: value.detach().cpu().contiguous() for name, value in trainer.model.state_dict().items()}
+            moments = {n: v.cpu().contiguous() for n, v in optimizer_tensors(trainer.optimizer, trainer.model).items()}
+            checkpoint = Checkpoint(self._progress.step, weights, moments, state, scheduled)
+            folder = write_checkpoint(self._task.run, checkpoint)
+            best = self._progress.best
+            keep = max(self._training.keep_last, self._training.average_last)
+            prune(self._task.run, keep=keep, best=best["step"] if best else None)
+        self._report(events.Saved(self._progress.step, folder))
+
+    def _averaged(self) -> list[int]:
+        """The final model of section 6.1, where there are checkpoints enough to average."""
+        if not self._world.is_first:
+            return []
+        last = min(self._training.average_last, len(scheduled_entries(self._task.run)))
+        return average(self._task.run, last=last) if last > 1 else []
+
+    def _flops(self, result: StepResult) -> float:
+        """Each process's share of a step's operations."""
+        model = self._trainer.model
+        total = batch_flops(
+            result.batch,
+            corpus=self._batches.corpus,
+            model=model.config,
+            vocab_size=model.embedding.weight.size(0),
+        )
+        return total / self._world.size
+
+    def _rate(self, step: int) -> float:
+        training = self._training
+        d_model = self._task.config.model.d_model
+        return learning_rate(
+            step, d_model=d_model, warmup_steps=training.warmup_steps, scale=training.learning_rate_scale
+        )
+
+    def _status(self, state: str, why: str) -> None:
+        if self._world.is_first:
+            progress = {"step": self._progress.step, "steps": self._training.steps, "best": self._progress.best}
+            minutes = round(self._clock.minutes(), 3)
+            write_status(self._task.run, {"state": state, **progress, "why": why, "minutes": minutes})
+
+    def _environment(self) -> dict[str, Any]:
+        """What may change the last digits of a resumed run."""
+        return {
+            "torch": torch.__version__,
+            "device": self._facts.name,
+            "threads": torch.get_num_threads(),
+            "processes": self._world.size,
+        }
+
+    def _announce_changes(self, before: dict[str, Any]) -> None:
+        now = self._environment()
+        changed = [f"{name} {before.get(name)} → {now[name]}" for name in now if before.get(name) != now[name]]
+        if changed:
+            text = "the machine is not the one of the checkpoint, so the last digits may differ: " + ", ".join(changed)
+            self._report(events.Warned(text))
+
+    def _describe(self) -> dict[str, str]:
+        model, schedule = self._trainer.model, self._batches.schedule
+        parameters = sum(parameter.numel() for parameter in model.parameters())
+        tokens = f"{self._training.source_tokens:,} source and {self._training.target_tokens:,} target tokens"
+        micro = f" in {self._training.micro_batches} micro-batches" if self._training.micro_batches > 1 else ""
+        return {
+            "model": f"{parameters:,} parameters",
+            "attention": str(model.attention),
+            "device": f"{self._facts.name}, {'bfloat16' if self._trainer.precision.half else 'float32'}"
+            + (f", {self._world.size} processes" if self._world.size > 1 else ""),
+            "data": f"{len(self._batches.corpus):,} pairs, {schedule.steps_per_epoch:,} steps an epoch",
+            "batch": f"at most {tokens}{micro}",
+        }
+
+
+class Clock:
+    """Time spent on training itself, without validation and saving."""
+
+    def __init__(self, minutes: float) -> None:
+        self._earlier = minutes
+        self._began = self._saved = self._line = time.monotonic()
+        self._pauses = self._line_pauses = 0.0
+        self.last_pause = 0.0
+        self.tokens = 0
+        self.flops = 0.0
+
+    def start(self) -> None:
+        self._began = self._saved = self._line = time.monotonic()
+
+    def minutes(self) -> float:
+        """Of the whole run, earlier sessions included, everything counted."""
+        return self._earlier + (time.monotonic() - self._began) / 60
+
+    def since_saved(self) -> float:
+        return (time.monotonic() - self._saved) / 60
+
+    def saved(self) -> None:
+        self._saved = time.monotonic()
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.last_pause = time.monotonic() - began
+            self._line_pauses += self.last_pause
+
+    def wall(self, facts: DeviceFacts, *, restart: bool = False) -> dict[str, Any]:
+        """The figures that depend on the clock, since the last line."""
+        seconds = max(1e-9, time.monotonic() - self._line - self._line_pauses)
+        figures = {
+            "seconds": round(self.minutes() * 60, 3),
+            "tokens_per_second": round(self.tokens / seconds, 1),
+            "peak_share": round(self.flops / seconds / facts.peak, 4) if facts.peak else None,
+            "memory_gib": facts.memory_gib(),
+        }
+        if restart:
+            self._line, self._line_pauses, self.tokens, self.flops = time.monotonic(), 0.0, 0, 0.0
+        return figures
+
+
+def _better(metric: str, value: float, best: dict[str, Any] | None) -> bool:
+    if best is None or best["metric"] != metric or best["value"] is None:
+        return True
+    return value < best["value"] if metric == "loss" else value > best["value"]
+
+
+def _silent(_: events.Event) -> None:
+    """The processes that are not the first say nothing."""
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[threading.Event]:
+    """An event that SIGTERM and Ctrl-C set, so that a step is finished and saved; a second Ctrl-C does not wait."""
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+
+    def handle(number: int, _: object) -> None:
+        if stop.is_set() and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

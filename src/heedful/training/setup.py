@@ -1,0 +1,255 @@
+"""From a request to a run that can take its first step: corpus, model, optimiser, and what an earlier session left."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from heedful import __version__
+from heedful.checkpoint.checkpoints import Checkpoint, newest_sound, read_checkpoint
+from heedful.checkpoint.run_folder import MAY_CHANGE, RUN, cut_metrics, differing_settings, now, read_run, write_run
+from heedful.config import Config
+from heedful.data.corpus import Corpus
+from heedful.data.folder import MANIFEST
+from heedful.errors import CheckpointError, TrainingError
+from heedful.model.attention_kernels import choose_attention
+from heedful.model.transformer import Transformer
+from heedful.settings import describe
+from heedful.text.subwords import Subwords
+from heedful.training.batches import Batches
+from heedful.training.distributed import World, barrier
+from heedful.training.events import Reporter, Warned
+from heedful.training.optimizer import load_optimizer
+from heedful.training.step import Precision, Trainer, precision_for
+from heedful.training.validation import Translate, Validation
+
+
+@dataclass(frozen=True)
+class Task:
+    """What somebody wants trained."""
+
+    config: Config
+    data: Path
+    run: Path
+    preset: str | None = None
+    resume: bool = False
+    init: Path | None = None
+    overwrite: bool = False
+    device: str = "auto"
+    auto_micro_batches: bool = False
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run that can take its next step."""
+
+    task: Task
+    trainer: Trainer
+    batches: Batches
+    validation: Validation | None
+    checkpoint: Checkpoint | None
+    """What the run goes on from; None at its beginning."""
+
+
+def chosen_device(wanted: str) -> torch.device:
+    """The device asked for; with ``auto`` a GPU if there is one, this process's own if there are several."""
+    if wanted == "auto":
+        wanted = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(wanted)
+    except RuntimeError:
+        raise TrainingError(f"--device {wanted}: must be auto, cpu, cuda or cuda:N") from None
+    if device.type == "cuda":
+        if not torch.cuda.is_available():
+            raise TrainingError(f"--device {wanted}: this machine has no CUDA device that torch can use")
+        device = torch.device(
+            "cuda", device.index if device.index is not None else int(os.environ.get("LOCAL_RANK", "0"))
+        )
+        torch.cuda.set_device(device)
+    elif device.type != "cpu":
+        raise TrainingError(f"--device {wanted}: must be auto, cpu, cuda or cuda:N")
+    return device
+
+
+def prepared_run(task: Task, *, device: torch.device, world: World, report: Reporter, translate: Translate) -> Prepared:
+    """Open the data, build or restore the model, and make or check the run folder."""
+    corpus = Corpus(task.data)
+    _require_pieces_for_all(task.config, world)
+    checkpoint = _claimed(task, corpus, world, report)
+    precision = precision_for(task.config, device)
+    trainer = Trainer(built_model(task.config, corpus, precision), task.config, precision=precision, world=world)
+    if checkpoint is not None:
+        restore(trainer, checkpoint)
+    elif task.init is not None:
+        load_weights(trainer.model, _init_weights(task.init, corpus), where=str(task.init))
+    layout = trainer.model.attention.layout
+    valid = Corpus(task.data, "valid", verify=False) if "valid" in corpus.manifest["splits"] else None
+    longest = 0 if valid is None else int(max(valid.source_tokens.max(), valid.target_tokens.max()))
+    batches = Batches(corpus, task.config.training, layout=layout, device=device, world=world, longest=longest)
+    validation = None
+    if valid is not None and task.config.training.validation_steps:
+        held_out = Batches(
+            valid,
+            task.config.training,
+            layout=layout,
+            device=device,
+            world=world,
+            longest=batches.schedule.longest,
+            seed=0,
+        )
+        validation = _validation(task, held_out, translate)
+    elif task.config.training.patience:
+        raise TrainingError(
+            f"training.patience = {task.config.training.patience} needs validation: prepare the corpus with "
+            "--valid-source and --valid-target, and set training.validation_steps"
+        )
+    return Prepared(task, trainer, batches, validation, checkpoint)
+
+
+def built_model(config: Config, corpus: Corpus, precision: Precision) -> Transformer:
+    """The model with the run's initial parameters, the same on every device and in every process."""
+    source, target = vocabulary_sizes(corpus)
+    attention = choose_attention(config.model, device=precision.device, half_precision=precision.half)
+    if config.model.positions == "learned":
+        longest = int(max(corpus.source_tokens.max(), corpus.target_tokens.max()))
+        if longest > config.model.max_positions:
+            raise TrainingError(
+                f"the corpus has a sentence of {longest} tokens, but learned positions end at "
+                f"model.max_positions = {config.model.max_positions}: raise it, or prepare with --max-length"
+            )
+    torch.manual_seed(config.training.seed)
+    model = Transformer(config.model, vocab_size=target, source_vocab_size=source, attention=attention)
+    return model.to(precision.device)
+
+
+def vocabulary_sizes(corpus: Corpus) -> tuple[int | None, int]:
+    """The source's size where it has a vocabulary of its own, and the target's."""
+    vocabularies = corpus.manifest["vocabularies"]
+    separate = vocabularies["source"]["folder"] != vocabularies["target"]["folder"]
+    return (vocabularies["source"]["size"] if separate else None), vocabularies["target"]["size"]
+
+
+def load_weights(model: Transformer, weights: dict[str, torch.Tensor], *, where: str) -> None:
+    """Put saved weights into a model that must have the same parameters."""
+    ours = {name: list(value.shape) for name, value in model.state_dict().items()}
+    theirs = {name: list(value.shape) for name, value in weights.items()}
+    if ours != theirs:
+        differing = [name for name in sorted({*ours, *theirs}) if ours.get(name) != theirs.get(name)]
+        shown = ", ".join(f"{name} ({theirs.get(name)} there, {ours.get(name)} here)" for name in differing[:3])
+        raise CheckpointError(f"{where} is of another model: {len(differing)} parameters differ, such as {shown}")
+    model.load_state_dict(weights)
+
+
+def restore(trainer: Trainer, checkpoint: Checkpoint) -> None:
+    """Put a run where a checkpoint left it."""
+    load_weights(trainer.model, checkpoint.model, where=f"the checkpoint of step {checkpoint.step}")
+    load_optimizer(trainer.optimizer, trainer.model, checkpoint.optimizer)
+
+
+def _require_pieces_for_all(config: Config, world: World) -> None:
+    if config.training.micro_batches < world.size:
+        raise TrainingError(
+            f"training.micro_batches = {config.training.micro_batches} leaves some of the {world.size} processes "
+            f"without work: set it to {world.size} or a multiple (it stays part of the run, whatever the machines)"
+        )
+
+
+def _claimed(task: Task, corpus: Corpus, world: World, report: Reporter) -> Checkpoint | None:
+    """Make the run folder, or check the one that is there; returns the checkpoint to go on from."""
+    resume = task.resume or world.restarts > 0
+    if world.is_first:
+        if (task.run / RUN).exists() and not resume and not task.overwrite:
+            raise TrainingError(f"{task.run} is there already: --resume goes on with it, --overwrite starts anew")
+        if task.run.exists() and not (task.run / RUN).exists() and any(task.run.iterdir()):
+            raise TrainingError(f"{task.run} holds other files and is not a run: give another folder")
+        if not resume and task.overwrite and (task.run / RUN).exists():
+            shutil.rmtree(task.run)
+        if (task.run / RUN).exists():
+            _require_same(task, corpus, report)
+        else:
+            _describe_run(task, corpus)
+    barrier(world)
+    checkpoint, problems = newest_sound(task.run)
+    for problem in problems if world.is_first else ():
+        report(Warned(f"{problem}; using the one before"))
+    if resume and checkpoint is None and world.is_first:
+        report(Warned(f"nothing to resume: {task.run} has no checkpoint yet; starting afresh"))
+    if world.is_first:
+        cut_metrics(task.run, after_step=checkpoint.step if checkpoint else 0)
+    barrier(world)
+    return checkpoint
+
+
+def _describe_run(task: Task, corpus: Corpus) -> None:
+    source, target = vocabulary_sizes(corpus)
+    task.run.mkdir(parents=True, exist_ok=True)
+    for folder in {entry["folder"] for entry in corpus.manifest["vocabularies"].values()}:
+        shutil.copytree(task.data / folder, task.run / folder, dirs_exist_ok=True)
+    description: dict[str, Any] = {
+        "heedful": __version__,
+        "preset": task.preset,
+        "config": describe(task.config),
+        "data": {"folder": str(task.data.absolute()), "manifest_sha256": manifest_hash(corpus)},
+        "vocabularies": corpus.manifest["vocabularies"],
+        "vocab_size": target,
+        "source_vocab_size": source,
+        "init": str(task.init.absolute()) if task.init else None,
+        "started": now(),
+    }
+    write_run(task.run, description)
+
+
+def manifest_hash(corpus: Corpus) -> str:
+    """What identifies a prepared corpus: its manifest holds the hash of every file."""
+    return hashlib.sha256((corpus.folder / MANIFEST).read_bytes()).hexdigest()
+
+
+def _require_same(task: Task, corpus: Corpus, report: Reporter) -> None:
+    stored = read_run(task.run)
+    differing = differing_settings(stored["config"], describe(task.config))
+    barred = [text for text in differing if text.partition(":")[0] not in MAY_CHANGE]
+    if barred:
+        lines = "\n".join(f"  - {text}" for text in barred)
+        raise CheckpointError(f"{task.run} was begun with another configuration:\n{lines}")
+    if stored["data"]["manifest_sha256"] != manifest_hash(corpus):
+        raise CheckpointError(
+            f"{task.run} was begun on another corpus ({stored['data']['folder']}): to go on from its weights on new "
+            f"data, start a new run with --init {task.run}"
+        )
+    if differing:
+        report(Warned("changed since the run began: " + "; ".join(differing)))
+        write_run(task.run, {**stored, "config": describe(task.config)})
+
+
+def _init_weights(run: Path, corpus: Corpus) -> dict[str, torch.Tensor]:
+    """The weights of another run, once it is sure that its subwords are this corpus's."""
+    description = read_run(run)
+    for side in ("source", "target"):
+        ours, theirs = corpus.manifest["vocabularies"][side], description["vocabularies"][side]
+        if ours["sha256"] != theirs["sha256"]:
+            raise CheckpointError(
+                f"{run} has other {side} subwords than {corpus.folder}: prepare the new data with "
+                f"--tokenizer {run / theirs['folder']}"
+            )
+    averaged = run / "averaged"
+    if averaged.is_dir():
+        return read_checkpoint(averaged, optimizer=False).model
+    checkpoint, problems = newest_sound(run)
+    if checkpoint is None:
+        raise CheckpointError(f"{run} has no checkpoint that can be read" + "".join(f"; {p}" for p in problems))
+    return checkpoint.model
+
+
+def _validation(task: Task, held_out: Batches, translate: Translate) -> Validation:
+    vocabularies = held_out.corpus.manifest["vocabularies"]
+    source, target = (Subwords.load(task.data / vocabularies[side]["folder"]) for side in ("source", "target"))
+    training = task.config.training
+    return Validation(
+        held_out, source, target, translate, samples=training.samples, score_bleu=training.best_by == "bleu"
+    )

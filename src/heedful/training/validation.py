@@ -1,0 +1,98 @@
+"""How well the model predicts text it does not learn from: loss, perplexity, translations, BLEU if asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+
+from heedful.data.corpus import Corpus
+from heedful.evaluation.translation_scores import bleu
+from heedful.model.transformer import Transformer
+from heedful.text.subwords import Subwords
+from heedful.training.batches import Batches
+from heedful.training.distributed import World, summed
+from heedful.training.label_smoothing import perplexity
+from heedful.training.step import Trainer
+
+Translate = Callable[[Transformer, Sequence[np.ndarray]], list[np.ndarray]]
+"""Ids of sources to ids of translations; handed in, so that training does not depend on a search."""
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What is measured at each validation."""
+
+    batches: Batches
+    source_subwords: Subwords
+    target_subwords: Subwords
+    translate: Translate
+    samples: int
+    score_bleu: bool
+
+    @property
+    def corpus(self) -> Corpus:
+        return self.batches.corpus
+
+    @cached_property
+    def references(self) -> list[str]:
+        """The target sentences as text."""
+        return [self.target_subwords.decode(ids) for ids in _sentences(self.corpus, "target", len(self.corpus))]
+
+    @cached_property
+    def words(self) -> int:
+        """Words of the target between white space, and one end for each sentence."""
+        return sum(len(line.split()) + 1 for line in self.references)
+
+    def measure(self, trainer: Trainer, world: World) -> dict[str, Any]:
+        """A line of metrics; every process takes its share of the loss, the first one translates."""
+        loss, plain, tokens = self._losses(trainer, world)
+        line: dict[str, Any] = {
+            "loss": plain / tokens,
+            "smoothed_loss": loss / tokens,
+            "perplexity": perplexity(plain, tokens),
+            "perplexity_per_word": perplexity(plain, self.words),
+            "bleu": None,
+            "bleu_signature": None,
+            "samples": [],
+        }
+        if world.is_first and (self.samples or self.score_bleu):
+            count = len(self.corpus) if self.score_bleu else min(self.samples, len(self.corpus))
+            sources = _sentences(self.corpus, "source", count)
+            outputs = [self.target_subwords.decode(ids) for ids in self.translate(trainer.model, sources)]
+            line["samples"] = [
+                {
+                    "source": self.source_subwords.decode(sources[i]),
+                    "reference": self.references[i],
+                    "output": outputs[i],
+                }
+                for i in range(min(self.samples, count))
+            ]
+            if self.score_bleu:
+                score = bleu(outputs, self.references)
+                line["bleu"], line["bleu_signature"] = score.value, score.signature
+        return line
+
+    @torch.no_grad()
+    def _losses(self, trainer: Trainer, world: World) -> tuple[float, float, int]:
+        trainer.model.eval()
+        sums = torch.zeros(2, device=trainer.precision.device, dtype=torch.float64)
+        tokens = 0
+        for step in range(1, self.batches.schedule.steps_per_epoch + 1):
+            batch = self.batches.step(step)
+            tokens += batch.target_tokens
+            for piece in batch.pieces:
+                sums += torch.stack(trainer.losses(piece)).double()
+        loss, plain = summed(sums, world).tolist()
+        trainer.model.train()
+        return loss, plain, tokens
+
+
+def _sentences(corpus: Corpus, side: str, count: int) -> list[np.ndarray]:
+    """The ids of the first sentences of a side."""
+    ids, lengths = (corpus.source if side == "source" else corpus.target).ids(np.arange(count))
+    return np.split(ids, np.cumsum(lengths)[:-1]) if count else []
