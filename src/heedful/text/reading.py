@@ -19,8 +19,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-import zstandard
-
 from heedful.errors import TextError
 
 T = TypeVar("T")
@@ -126,7 +124,7 @@ def _byte_blocks(path: Path) -> Iterator[bytes]:
         raise TextError(f"{path} is a folder, not a text file") from None
     except EOFError:
         raise TextError(f"{path} is cut short: the compressed data ends in the middle") from None
-    except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
+    except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, _ZstandardError) as error:
         raise TextError(f"{path} is damaged, or not compressed as its name says: {error}") from None
     except OSError as error:
         raise TextError(f"{path} cannot be read: {error.strerror or error}") from None
@@ -140,7 +138,15 @@ def _opened(path: Path) -> io.BufferedIOBase:
     return path.open("rb")
 
 
+class _ZstandardError(Exception):
+    """What zstandard's own error becomes, so that the package is needed for .zst files alone."""
+
+
 def _zstandard_blocks(path: Path) -> Iterator[bytes]:
+    try:
+        import zstandard
+    except ModuleNotFoundError:
+        raise TextError(f"{path} needs the package zstandard: pip install zstandard") from None
     # Not zstandard.open: its reader takes a file that is cut short for a file that ends.
     frame, complete, pending = zstandard.ZstdDecompressor().decompressobj(), True, bytearray()
     with path.open("rb") as file:
@@ -148,7 +154,10 @@ def _zstandard_blocks(path: Path) -> Iterator[bytes]:
             while data:
                 if complete:
                     frame, complete = zstandard.ZstdDecompressor().decompressobj(), False
-                pending += frame.decompress(data)
+                try:
+                    pending += frame.decompress(data)
+                except zstandard.ZstdError as error:
+                    raise _ZstandardError(error) from None
                 complete, data = frame.eof, frame.unused_data
             if len(pending) >= BLOCK_BYTES:
                 yield bytes(pending)

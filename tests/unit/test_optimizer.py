@@ -1,0 +1,71 @@
+"""Adam against its definition, and an update that is skipped on the device."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import nn
+
+from heedful.config import TrainingConfig
+from heedful.training.optimizer import adam, guarded_step, learning_rate, load_optimizer, optimizer_tensors
+
+
+def test_adam_with_equation_3_is_what_its_definition_computes() -> None:
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3).double()
+    optimizer = adam(model, TrainingConfig())
+    value = model.weight.detach().numpy().copy()
+    first, second = np.zeros_like(value), np.zeros_like(value)
+    for step in range(1, 30):
+        gradient = np.sin(np.arange(12.0).reshape(3, 4) * step)
+        model.weight.grad, model.bias.grad = torch.tensor(gradient), torch.zeros(3, dtype=torch.float64)
+        rate = learning_rate(step, d_model=16, warmup_steps=10)
+        guarded_step(optimizer, rate=rate, skip=torch.zeros(()))
+        first = 0.9 * first + (1 - 0.9) * gradient
+        second = 0.98 * second + (1 - 0.98) * gradient**2
+        unbiased = first / (1 - 0.9**step), second / (1 - 0.98**step)
+        value -= rate * unbiased[0] / (np.sqrt(unbiased[1]) + 1e-9)
+        np.testing.assert_allclose(model.weight.detach().numpy(), value, rtol=0, atol=1e-12)
+
+
+def test_a_skipped_step_leaves_no_trace() -> None:
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    optimizer = adam(model, TrainingConfig())
+
+    def take(gradient: float, *, skip: bool) -> None:
+        for parameter in model.parameters():
+            parameter.grad = torch.full_like(parameter, gradient)
+        guarded_step(optimizer, rate=0.1, skip=torch.tensor(float(skip)))
+
+    take(0.5, skip=False)
+    before = {
+        name: value.clone()
+        for name, value in [*model.state_dict().items(), *optimizer_tensors(optimizer, model).items()]
+    }
+    take(float("nan"), skip=True)
+    take(float("inf"), skip=True)
+    after = {**model.state_dict(), **optimizer_tensors(optimizer, model)}
+    for name, value in before.items():
+        torch.testing.assert_close(after[name], value, rtol=0, atol=0)
+    take(0.5, skip=False)
+    assert not torch.equal(model.weight, before["weight"])
+
+
+def test_saved_state_goes_on_exactly() -> None:
+    torch.manual_seed(0)
+    models = [nn.Linear(4, 3), nn.Linear(4, 3)]
+    models[1].load_state_dict(models[0].state_dict())
+    optimizers = [adam(model, TrainingConfig()) for model in models]
+
+    def take(index: int, gradient: float) -> None:
+        for parameter in models[index].parameters():
+            parameter.grad = torch.full_like(parameter, gradient)
+        guarded_step(optimizers[index], rate=0.1, skip=torch.zeros(()))
+
+    take(0, 0.3)
+    models[1].load_state_dict(models[0].state_dict())
+    load_optimizer(optimizers[1], models[1], optimizer_tensors(optimizers[0], models[0]))
+    for index in (0, 1):
+        take(index, -0.7)
+    assert torch.equal(models[0].weight, models[1].weight)
