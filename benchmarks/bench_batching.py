@@ -79,8 +79,9 @@ def main() -> None:
     for pairs in arguments.pairs:
         command = [sys.executable, __file__, "--child", str(pairs)]
         run = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
-        cells = [f"{pairs:,}", f"{run['steps']:,}", f"{run['count']:.1f}", f"{run['plan']:.1f}",
-                 f"{run['count'] + run['plan']:.1f}", f"{run['sort']:.1f}", f"{run['extra_bytes'] / 2**30:.2f}"]  # fmt: skip
+        seconds = (run["count"], run["plan"], run["count"] + run["plan"], run["sort"])
+        cells = [f"{pairs:,}", f"{run['steps']:,}", *(f"{value:.1f}" for value in seconds)]
+        cells.append(f"{run['extra_bytes'] / 2**30:.2f}")
         lines.append("| " + " | ".join(cells) + " |")
     print("\n".join(lines))
     if arguments.output:
