@@ -14,12 +14,18 @@ WIDTH_WITHOUT_TERMINAL = 200
 """A file or a pipe has no width; a table is never folded there."""
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """The reader (`| head`) has all it wanted: no error. rich would leave with 1; `main` leaves with 0."""
+        raise BrokenPipeError
+
+
 def console(*, stderr: bool = False) -> Console:
     """A console that is as wide as the terminal, and wide and colourless where there is none."""
     stream = sys.stderr if stderr else sys.stdout
     if stream.isatty() or "COLUMNS" in os.environ:
-        return Console(stderr=stderr, highlight=False)
-    return Console(stderr=stderr, highlight=False, width=WIDTH_WITHOUT_TERMINAL)
+        return _Console(stderr=stderr, highlight=False)
+    return _Console(stderr=stderr, highlight=False, width=WIDTH_WITHOUT_TERMINAL)
 
 
 def plain_table(*columns: str, right: tuple[str, ...] = ()) -> Table:
