@@ -247,6 +247,9 @@ def test_a_reader_that_stops_reading_is_no_error(text: Path) -> None:
     command = f"{sys.executable} -m heedful data {text / 'corpus'} --json --samples 900 | head -1"
     run = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout, run.stderr) == (0, "{\n", "")
+    command = f"{sys.executable} -m heedful data {text / 'corpus'} --samples 900 | head -1"
+    run = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
 
 
 def test_no_torch_is_imported() -> None:

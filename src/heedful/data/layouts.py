@@ -37,7 +37,8 @@ class Packed:
     """All sentences in one line; sentence i of a side is ``[offsets[i] : offsets[i + 1]]``. All arrays are int32.
 
     After the sentences come fillers: sequences of PAD, none longer than ``max_length``, so that every token belongs to
-    a sequence. A filler may be empty on one side and not on the other; its output is never used. The remaining offsets
+    a sequence. A filler may be empty on one side and not on the other: attention over no keys must give 0, as
+    `torch.nn.attention.varlen` does, forward and backward. The remaining offsets
     repeat the last one, the size of the line.
     """
 

@@ -56,9 +56,12 @@ def gathered_text(
 ) -> Gathered:
     """The first pass: read, clean, hash, put aside. Given the validation text, its lines are left out."""
     ledger, read = Ledger(seed=request.seed), [0] * len(corpora)
-    cleaner = _cleaner(request, rules, ledger, validation)
-    hashes: list[bytes] = []
     bad_line: BadLine = refuse if request.on_bad_line == "error" else lambda *_: None
+    cleaner = Cleaner(rules, ledger=ledger)
+    if validation is not None:
+        excluded = _excluded(request, bad_line)
+        cleaner = Cleaner(rules, ledger=ledger, validation=_sides(validation.spool), excluded=excluded)
+    hashes: list[bytes] = []
     longest = rules.max_length * CHARACTERS_PER_TOKEN if rules.judges("too-long") else None
     for number, corpus in enumerate(corpora):
         for block in pair_blocks(corpus, on_bad_line=bad_line):
@@ -75,19 +78,25 @@ def gathered_text(
     return Gathered(corpora, spool, np.frombuffer(b"".join(hashes), np.uint64).reshape(-1, 2), ledger, read)
 
 
-def _cleaner(request: Request, rules: Rules, ledger: Ledger, validation: Gathered | None) -> Cleaner:
-    if validation is None:
-        return Cleaner(rules, ledger=ledger)
+def _sides(spool: Spool) -> tuple[set[str], set[str]]:
     sources: set[str] = set()
     targets: set[str] = set()
-    for block in validation.spool.blocks():
+    for block in spool.blocks():
         sources.update(block.sources)
         targets.update(block.targets)
-    excluded: set[str] = set()
+    return sources, targets
+
+
+def _excluded(request: Request, bad_line: BadLine) -> set[str]:
+    """Every line of the files to exclude; of a line with tabs (a test set as TSV) also its fields."""
+    found: set[str] = set()
     for path in request.exclude:
-        for lines in line_blocks(path):
-            excluded.update(line for line in clean_lines(lines) if line)
-    return Cleaner(rules, ledger=ledger, validation=(sources, targets), excluded=excluded)
+        for lines in line_blocks(path, on_bad_line=bad_line):
+            for line in clean_lines(lines):
+                if line:
+                    found.add(line)
+                    found.update(map(str.strip, line.split("\t")))
+    return found
 
 
 def _shorter(

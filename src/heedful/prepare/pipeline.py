@@ -21,6 +21,7 @@ from heedful.prepare.request import Progress, Request
 from heedful.prepare.spool import Spool
 from heedful.prepare.vocabulary import Vocabularies, given_vocabularies, new_vocabularies
 from heedful.text.cleaning import Rules, first_of_each
+from heedful.text.reading import require_readable
 
 
 def prepare(
@@ -28,6 +29,11 @@ def prepare(
 ) -> dict[str, Any]:
     """Make the prepared corpus ``output`` and return its report."""
     tell = progress or (lambda *_: None)
+    for path in (
+        *(path for corpus in (*request.corpora, *request.validation) for path in corpus.paths),
+        *request.exclude,
+    ):
+        require_readable(path)
     ready = given_vocabularies(request.tokenizer) if request.tokenizer else None
     judging_validation = _validation_rules(request)
     with (
@@ -42,6 +48,7 @@ def prepare(
             request, corpora=request.corpora, spool=spool, rules=request.rules, tell=tell, validation=validation
         )
         kept = first_of_each(first.hashes) if request.rules.judges("duplicate") else np.ones(spool.pairs, bool)
+        first.hashes = first.hashes[:0]  # a hundred megabytes and more that learning needs
         vocabularies = ready or new_vocabularies(
             request, spool, kept, reached=lambda done: tell("learning subwords from", done, spool.pairs)
         )

@@ -16,9 +16,10 @@ from heedful.text.pairs import Corpus
 Progress = Callable[[str, int, int | None], None]
 """Called now and then with what is being done, how many pairs are done, and of how many if that is known."""
 
-SAMPLE_PAIRS = 1_000_000
-SAMPLE_BYTES = 200_000_000
-"""The vocabulary is learned from at most so much text: more changes it little, and its memory must stay bounded."""
+SAMPLE_PAIRS = 500_000
+SAMPLE_BYTES = 100_000_000
+"""The vocabulary is learned from at most so much text: more changes it little, and learning needs about a kilobyte of
+memory for each distinct word."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,10 @@ class TwoFiles:
     def name(self) -> str:
         return f"{self.source} | {self.target}"
 
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        return self.source, self.target
+
 
 @dataclass(frozen=True)
 class Tsv:
@@ -38,6 +42,10 @@ class Tsv:
     @property
     def name(self) -> str:
         return str(self.path)
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        return (self.path,)
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,10 @@ class JsonLines:
     @property
     def name(self) -> str:
         return f"{self.path} ({self.source_field}, {self.target_field})"
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        return (self.path,)
 
 
 Corpus = TwoFiles | Tsv | JsonLines

@@ -36,6 +36,14 @@ def refuse(path: Path, line: int, reason: str) -> None:
     raise TextError(f"{path}, line {line}: {reason} (--on-bad-line drop leaves such lines out)")
 
 
+def require_readable(path: Path) -> None:
+    """Raise now what reading the file would raise at once: hours may pass before its turn comes."""
+    if not path.exists():
+        raise TextError(f"there is no file {path}")
+    if path.is_dir():
+        raise TextError(f"{path} is a folder, not a text file")
+
+
 def line_blocks(path: Path, *, on_bad_line: BadLine = refuse) -> Iterator[list[str | None]]:
     """The lines of a file in order, in lists; None stands for a line that is no UTF-8 and was not refused."""
     done = 0
@@ -110,6 +118,7 @@ def _line_bytes(path: Path) -> Iterator[bytes]:
 
 def _byte_blocks(path: Path) -> Iterator[bytes]:
     """The file's bytes, decompressed by its name's ending."""
+    require_readable(path)
     try:
         if path.suffix == ".zst":
             yield from _zstandard_blocks(path)
@@ -118,10 +127,6 @@ def _byte_blocks(path: Path) -> Iterator[bytes]:
             # The first block is read whole, so that a byte order mark is never split.
             while data := file.read(BLOCK_BYTES):
                 yield data
-    except FileNotFoundError:
-        raise TextError(f"there is no file {path}") from None
-    except IsADirectoryError:
-        raise TextError(f"{path} is a folder, not a text file") from None
     except EOFError:
         raise TextError(f"{path} is cut short: the compressed data ends in the middle") from None
     except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, _ZstandardError) as error:

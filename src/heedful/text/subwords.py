@@ -29,7 +29,7 @@ FILE_NAME = "tokenizer.json"
 SMALLEST_VOCABULARY = len(CONTROL_TOKENS) + 256
 """The control ids and one subword for each byte: with these alone every text can be written."""
 CACHED_WORDS = 1 << 20
-"""Words whose ids are remembered: about 200 MiB at most; then the cache starts anew."""
+"""Words remembered in each of two generations: about 400 MiB at most."""
 BYTES_PER_SUBWORD = 480
 """Training text, in bytes, that a subword should have to itself: about 80 words."""
 
@@ -133,7 +133,7 @@ class Subwords:
     def encode_raw(self, lines: Sequence[str]) -> list[bytes]:
         """The ids of each line as the bytes of a `dtype` array: what storage wants, made without Python numbers."""
         if len(self._cache) > CACHED_WORDS:
-            self._cache.clear()
+            self._cache.age()
         words, ids_of = self._words, self._cache.__getitem__
         try:
             return [b"".join(map(ids_of, words(_pipeline(line)))) for line in lines]
@@ -176,16 +176,27 @@ def _pipeline(line: str) -> str:
 
 
 class _WordCache(dict[str, bytes]):
-    """word → the bytes of its ids; a word that is not there yet is given to the BPE."""
+    """word → the bytes of its ids; a word that is not there yet is given to the BPE.
+
+    Two generations: words that are not asked for again are forgotten, frequent ones stay.
+    """
 
     def __init__(self, bpe: models.Model, dtype: type[np.uint16] | type[np.uint32]) -> None:
         super().__init__()
         self._bpe, self._dtype = bpe, dtype
         self._symbols = dict(enumerate(_byte_symbols()))
+        self._old: dict[str, bytes] = {}
+
+    def age(self) -> None:
+        """What is remembered now is forgotten at the next call unless it is asked for before."""
+        self._old = dict(self)
+        self.clear()
 
     def __missing__(self, word: str) -> bytes:
-        symbols = word.encode("utf-8").decode("latin-1").translate(self._symbols)
-        ids = np.array([token.id for token in self._bpe.tokenize(symbols)], self._dtype).tobytes()
+        ids = self._old.get(word)
+        if ids is None:
+            symbols = word.encode("utf-8").decode("latin-1").translate(self._symbols)
+            ids = np.array([token.id for token in self._bpe.tokenize(symbols)], self._dtype).tobytes()
         self[word] = ids
         return ids
 
