@@ -26,6 +26,11 @@ from heedful.training.distributed import World
 
 AHEAD = 4
 """Batches made before they are asked for."""
+TILE = 128
+"""Tokens that the packed kernel handles at once: shorter longest sequences are all the same to it."""
+SEQUENCES = 64
+"""Offsets are cut to a multiple of so many sequences. The kernel starts a block of threads for each one, empty or not,
+and thousands of empty ones would cost more than the attention; the compiled code takes any number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,17 +112,21 @@ class Batches:
             return Piece(index, source, given, wanted, padded_layout(source), padded_layout(given))
         tokens = {"source_tokens": self.corpus.source_tokens, "target_tokens": self.corpus.target_tokens}
         line = packed(self.corpus, pairs, shape=shape_of(pairs, among=self.shapes, **tokens))
-        source, given, wanted, source_offsets, target_offsets = (
-            self._sent(x)
-            for x in (line.source, line.target_input, line.target_output, line.source_offsets, line.target_offsets)
+        source, given, wanted = (self._sent(x) for x in (line.source, line.target_input, line.target_output))
+        most = max(_used(line.source_offsets), _used(line.target_offsets))
+        source_offsets, target_offsets = (
+            self._sent(offsets[: most + 1]) for offsets in (line.source_offsets, line.target_offsets)
         )
+        for offsets in (source_offsets, target_offsets):
+            torch._dynamo.maybe_mark_dynamic(offsets, 0)
+        longest = max(TILE, line.max_length)
         return Piece(
             index,
             source,
             given,
             wanted,
-            Packed(source_offsets, tokens=len(line.source), max_length=line.max_length),
-            Packed(target_offsets, tokens=len(line.target_input), max_length=line.max_length),
+            Packed(source_offsets, tokens=len(line.source), max_length=longest),
+            Packed(target_offsets, tokens=len(line.target_input), max_length=longest),
         )
 
     def _sent(self, array: np.ndarray) -> Tensor:
@@ -125,6 +134,12 @@ class Batches:
         if self._device.type == "cuda":
             return tensor.pin_memory().to(self._device, non_blocking=True)
         return tensor.to(self._device)
+
+
+def _used(offsets: np.ndarray) -> int:
+    """The sequences up to the last one that holds a token, rounded up."""
+    last = int(np.searchsorted(offsets, offsets[-1]))
+    return min(len(offsets) - 1, -(-last // SEQUENCES) * SEQUENCES)
 
 
 def prefetched(batches: Batches, *, first: int, last: int) -> Generator[StepBatch, None, None]:
