@@ -29,8 +29,8 @@ def plan(
     """Say what a training run would take, and find everything that would stop it.
 
     Checks the prepared corpus, the configuration, and whether they fit each other; all problems are reported together.
-    Then: parameters, epochs, memory, operations as they are and as the paper's Table 2 counts them, and the time. Memory
-    and time are estimates. Without --accelerator a few steps are run on this machine, which takes some seconds.
+    Then: parameters, epochs, memory, operations as they are and as the paper's Table 2 counts them, and the time.
+    Memory and time are estimates. Without --accelerator a few steps are run on this machine, which takes some seconds.
 
     Parameters
     ----------
@@ -117,7 +117,11 @@ def _cost_rows(found: Plan) -> list[tuple[str, str, str]]:
         ("memory a process", f"about {memory.total / GIB:.1f} GiB", split),
         ("operations", f"{found.flops:.2e}", f"{found.step_flops:.2e} a step"),
         ("  in the paper's way", f"{found.paper_flops:.2e}", f"{paper}, {devices}"),
-        ("time", f"about {_duration(found.seconds)}", f"{found.step_seconds:.3g} s a step, {_rate(found)}"),
+        (
+            "time",
+            f"{'at least' if found.at_least else 'about'} {_duration(found.seconds)}",
+            f"{found.step_seconds:.3g} s a step, {_rate(found)}",
+        ),
     ]
 
 

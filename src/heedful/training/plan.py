@@ -71,6 +71,8 @@ class Plan:
     """GPUs × time × what one can do at most: how Table 2 counts."""
     step_seconds: float
     seconds: float
+    at_least: bool
+    """The time is the least one: GPUs that wait for each other, or have little to do, take longer."""
     speed: Speed
     notes: tuple[str, ...]
 
@@ -129,6 +131,7 @@ def _planned(checked: _Checked, *, processes: int, accelerator: str | None) -> P
         paper_flops=paper_flops(gpus=processes, hours=seconds / 3600, tflops=speed.capacity / 1e12),
         step_seconds=step_seconds,
         seconds=seconds,
+        at_least=processes > 1 or (accelerator is not None and target_tokens / training.micro_batches < FEW_TOKENS),
         speed=speed,
         notes=(
             *run_notes(checked.config, checked.vocabulary, schedule=schedule, processes=processes),

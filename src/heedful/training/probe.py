@@ -31,8 +31,8 @@ from heedful.training.label_smoothing import label_smoothed_loss
 
 STEPS = 3
 """Steps that are timed, after one that is not."""
-CPU_FLOPS = 1e11
-"""What a step on a CPU may take: a second or two on a few cores."""
+CPU_FLOPS = 4e10
+"""What a step on a CPU may take: about a second on a few cores."""
 MATRIX = {"cpu": 1024, "cuda": 8192}
 """Size of the square matrices whose product says what a device can do at most."""
 
@@ -111,7 +111,7 @@ def device_name(device: str) -> str:
 def _piece(
     corpus: Corpus, config: Config, *, schedule: Schedule, vocab_size: int, step: int, device: str
 ) -> np.ndarray:
-    """The pairs of a step's first piece; on a CPU as many of them as are done in a second or two."""
+    """The pairs of a step's first piece; on a CPU as many of them as are done in about a second."""
     batch = schedule.batch(step % schedule.steps_per_epoch)
     tokens = {"source_tokens": corpus.source_tokens, "target_tokens": corpus.target_tokens}
     pairs = micro_batches(batch, count=config.training.micro_batches, **tokens)[0]
