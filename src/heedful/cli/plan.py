@@ -125,6 +125,10 @@ def _cost_rows(found: Plan) -> list[tuple[str, str, str]]:
     ]
 
 
+def _time(found: Plan) -> str:
+    return f"{'at least' if found.at_least else 'about'} {_duration(found.seconds)}"
+
+
 def _rate(found: Plan) -> str:
     return f"{found.target_tokens / found.step_seconds:,.0f} target tokens a second"
 

@@ -32,8 +32,7 @@ def write_curves(run_folder: Path) -> Path:
     axes: list[Axes] = list(figure.subplots(3, 2).flat)
     _draw_loss(axes[0], metrics)
     _draw_perplexity(axes[1], metrics)
-    _draw(axes[2], metrics.train, "learning_rate", TRAIN)
-    _finish(axes[2], "learning rate")
+    _draw_learning_rate(axes[2], metrics)
     _draw_gradient_norm(axes[3], metrics)
     _draw_speed(axes[4], metrics)
     _draw_last(axes[5], metrics)
@@ -57,6 +56,7 @@ def _draw_loss(axis: Axes, metrics: Metrics) -> None:
     _draw(axis, metrics.train, "loss", TRAIN, label="training")
     _draw(axis, metrics.validation, "loss", VALIDATION, label="validation")
     _mark_best(axis, metrics.validation, "loss", best=min)
+    _leave_out_the_fall(axis, metrics.train)
     _finish(axis, "loss a token")
 
 
@@ -68,18 +68,27 @@ def _draw_perplexity(axis: Axes, metrics: Metrics) -> None:
     _finish(axis, "perplexity a subword")
 
 
+def _draw_learning_rate(axis: Axes, metrics: Metrics) -> None:
+    _draw(axis, metrics.train, "learning_rate", TRAIN)
+    axis.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
+    _finish(axis, "learning rate")
+
+
 def _draw_gradient_norm(axis: Axes, metrics: Metrics) -> None:
     _draw(axis, metrics.train, "gradient_norm", TRAIN)
     skipped = [line["step"] for line in metrics.train if number(line.get("skipped")) > 0]
     for place, step in enumerate(skipped):
-        axis.axvline(step, color=VALIDATION, linewidth=0.8, alpha=0.5, label="skipped steps" if not place else None)
+        axis.axvline(step, color=VALIDATION, linewidth=0.8, label="skipped steps" if not place else None)
     _logarithmic(axis)
     _finish(axis, "gradient norm")
 
 
 def _draw_speed(axis: Axes, metrics: Metrics) -> None:
+    from matplotlib.ticker import EngFormatter
+
     _draw(axis, [_wall(line) for line in metrics.train], "tokens_per_second", TRAIN)
-    axis.set_ylim(bottom=0)
+    _from_zero(axis)
+    axis.yaxis.set_major_formatter(EngFormatter(sep=""))
     _finish(axis, "target tokens a second")
 
 
@@ -92,7 +101,7 @@ def _draw_last(axis: Axes, metrics: Metrics) -> None:
         _finish(axis, "BLEU")
     elif any(math.isfinite(number(wall.get("memory_gib"))) for wall in walls):
         _draw(axis, walls, "memory_gib", TRAIN)
-        axis.set_ylim(bottom=0)
+        _from_zero(axis)
         _finish(axis, "memory, GiB")
     else:
         axis.set_axis_off()
@@ -124,7 +133,7 @@ def _mark_best(axis: Axes, lines: Sequence[Object], key: str, *, best: Any) -> N
 def _finish(axis: Axes, title: str) -> None:
     from matplotlib.ticker import EngFormatter
 
-    axis.set_title(title, loc="left", fontsize=11)
+    axis.set_ylabel(title, fontsize=11)
     axis.set_xlabel("step")
     axis.xaxis.set_major_formatter(EngFormatter(sep=""))
     axis.grid(visible=True, color="#e4e4e4", linewidth=0.7)
@@ -134,18 +143,39 @@ def _finish(axis: Axes, title: str) -> None:
         axis.legend(frameon=False, fontsize=9)
 
 
+def _leave_out_the_fall(axis: Axes, lines: Sequence[Object]) -> None:
+    """A long run's first twentieth falls so far that nothing could be seen of the rest: let it leave at the top."""
+    if len(lines) < FEW_POINTS:
+        return
+    drawn = _drawn(axis)
+    later = [number(line.get("loss")) for line in lines[len(lines) // 20 :]]
+    later = [value for value in later if math.isfinite(value)]
+    if later:
+        margin = 0.05 * (max(later) - min(drawn))
+        axis.set_ylim(min(drawn) - margin, max(later) + margin)
+
+
+def _from_zero(axis: Axes) -> None:
+    axis.set_ylim(0, 1.1 * max(_drawn(axis), default=1.0))
+
+
 def _logarithmic(axis: Axes) -> None:
     """A logarithmic scale with plain numbers, where there is something above zero to draw."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-    drawn = [float(value) for line in axis.get_lines() for value in line.get_ydata(orig=True)]  # pyright: ignore
-    above = [value for value in drawn if math.isfinite(value) and value > 0]
-    if not above:
+    if not any(value > 0 for value in _drawn(axis)):
         return
     axis.set_yscale("log")
     axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _drawn(axis: Axes) -> list[float]:
+    """The finite numbers that an axis shows."""
+    lines = [line for line in axis.get_lines() if line.get_transform() == axis.transData]
+    values = [float(value) for line in lines for value in line.get_ydata(orig=True)]  # pyright: ignore
+    return [value for value in values if math.isfinite(value)]
 
 
 def _share_steps(axes: Sequence[Axes]) -> None:

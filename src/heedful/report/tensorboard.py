@@ -18,9 +18,7 @@ def write_events(run_folder: Path, *, output: Path) -> Path:
     """Write every number and sample of ``metrics.jsonl`` as events into a folder that has none yet."""
     metrics = sound_metrics(run_folder)
     if output.is_dir() and any(output.glob("events.out.tfevents.*")):
-        raise ReportError(
-            f"{output} has events already, which TensorBoard would mix with new ones: give another folder"
-        )
+        raise ReportError(f"{output} has events already, and TensorBoard would mix them with new ones: give another")
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
