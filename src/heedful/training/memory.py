@@ -15,6 +15,9 @@ else 4, and the sum that a LayerNorm normalises is always float32. ``queries`` a
 In full precision a sub-layer's input is the float32 output of the norm before it, once for all who read it; in half
 precision each reader casts a copy of its own. The source's last vectors are such an input, of each decoder layer.
 
+Not counted: what a kernel keeps that does not fuse attention (on a CPU, where d_k and d_v differ: all scores) or that
+fills heads up; and what the backward pass holds of one layer at a time.
+
 The loss is computed in slices of at most 2^27 scores, whose gradient takes their place.
 """
 
