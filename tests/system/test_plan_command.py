@@ -37,12 +37,15 @@ def heedful(*arguments: str | Path) -> int:
     return 0
 
 
-def prepared(place: Path, *, validation: bool = True, weight: str = "") -> Path:
+def prepared(place: Path, *, validation: bool = True, long_validation: bool = False, weight: str = "") -> Path:
     rng = np.random.default_rng(1)
     for name, count in (("train", 400), ("more", 150), ("dev", 30)):
         rows = [(rng.choice(WORDS, rng.integers(2, 12)).tolist(), number) for number in range(count)]
         text = {"en": [f"{' '.join(words)} {name}{n}" for words, n in rows]}
         text["de"] = [f"{n}{name} {' '.join(reversed(words))} ." for words, n in rows]
+        if name == "dev" and long_validation:
+            text = {side: [" ".join(WORDS * 40), *lines] for side, lines in text.items()}
+            text["de"][0] += " ."
         for side, lines in text.items():
             (place / f"{name}.{side}").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     files = ["--source", place / "train.en", "--target", place / "train.de"]
@@ -186,12 +189,16 @@ PROBLEMS = {
         ["--set", "training.patience=3", "--set", "training.validation_steps=0"],
         "training.patience = 3 counts validations, but training.validation_steps = 0",
     ),
+    "bfloat16 on a CPU": (["--set", "training.precision=bfloat16"], 'training.precision = "bfloat16" needs CUDA'),
     "no such config": (["--config", "nowhere.toml"], "there is no file nowhere.toml"),
 }
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_each_problem_is_named_with_exit_code_2(name: str, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_problem_is_named_with_exit_code_2(
+    name: str, data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     arguments, message = PROBLEMS[name]
     capsys.readouterr()
     assert heedful("plan", data, *arguments) == 2
@@ -206,7 +213,8 @@ def test_all_problems_come_together(data: Path, tmp_path: Path, monkeypatch: pyt
     settings = ["training.target_tokens=4", "model.positions=learned", "model.max_positions=2"]
     with pytest.raises(PlanError) as caught:
         make_plan(data, settings=settings, gpus=2, accelerator="Abacus", output=tmp_path / "runs" / "new")
-    starts = ["--accelerator", "training.micro_batches", "model.max_positions", "pair ", "model.max_pos", "--output"]
+    starts = ["--accelerator", "training.micro_batches", "model.max_positions", "pair "]
+    starts += ["validation text: model.max_positions", "validation text: pair ", "--output"]
     assert [problem[: len(start)] for problem, start in zip(caught.value.problems, starts, strict=True)] == starts
     with pytest.raises(PlanError) as caught:
         make_plan(tmp_path / "nowhere", settings=["model.dropout=9"], gpus=-1)
@@ -224,15 +232,33 @@ def test_the_disk_must_hold_the_checkpoints(
         monkeypatch.setattr(plan_checks.shutil, "disk_usage", lambda _, usage=usage: usage)
         assert heedful(*arguments) == code
     assert not (tmp_path / "a").exists(), "a plan writes nothing"
+
+
+def test_the_output_must_be_free(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("plan", data, *TINY, "--accelerator", "H200", "--output")
     (tmp_path / "file").write_text("")
-    assert heedful(*arguments[:-1], tmp_path / "file") == 2
+    assert heedful(*arguments, tmp_path / "file") == 2
     assert "is a file" in capsys.readouterr().err
+    assert heedful(*arguments, tmp_path) == 2
+    assert "holds other files" in capsys.readouterr().err
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text("{}")
+    assert heedful(*arguments, tmp_path / "run") == 0
+    assert "is a run already" in capsys.readouterr().out
 
 
-def test_validation_that_is_asked_for_needs_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_counts_validations_needs_validation_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = prepared(tmp_path, validation=False)
-    assert heedful("plan", folder, *TINY, "--accelerator", "H200") == 2
+    assert heedful("plan", folder, *TINY, "--accelerator", "H200") == 0
+    assert "has no validation text: nothing will be validated" in capsys.readouterr().out
+    assert heedful("plan", folder, *TINY, "--accelerator", "H200", "--set", "training.patience=2") == 2
     assert "has no validation text" in capsys.readouterr().err
+
+
+def test_a_validation_pair_longer_than_a_batch_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = prepared(tmp_path, long_validation=True)
+    assert heedful("plan", folder, *TINY, "--accelerator", "H200") == 2
+    assert "validation text: pair 0 has" in capsys.readouterr().err
     assert heedful("plan", folder, *TINY, "--accelerator", "H200", "--set", "training.validation_steps=0") == 0
 
 
@@ -241,7 +267,7 @@ def test_a_changed_shard_and_a_lost_vocabulary_are_found(
 ) -> None:
     copy = tmp_path / "data"
     shutil.copytree(data, copy)
-    shard = next(path for path in sorted(copy.rglob("*")) if path.is_file() and "train" in path.name)
+    shard = copy / json.loads((copy / "manifest.json").read_text())["splits"]["train"]["source"]["shards"][0]["file"]
     changed = bytearray(shard.read_bytes())
     changed[0] ^= 1
     shard.write_bytes(changed)

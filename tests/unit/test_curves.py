@@ -112,7 +112,7 @@ def test_events_hold_every_number_of_the_metrics(tmp_path: Path) -> None:
     events = EventAccumulator(str(folder))
     events.Reload()
 
-    def scalars(tag: str) -> list[tuple[int, float]]:
+    def scalars(tag: str) -> list[tuple[int, Any]]:
         return [(event.step, pytest.approx(event.value, rel=1e-6)) for event in events.Scalars(tag)]
 
     assert scalars("train/loss") == [(1, lines[0]["loss"])]

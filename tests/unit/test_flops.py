@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -25,13 +27,13 @@ def per_target_token(model: ModelConfig, *, vocab_size: int, source: int, target
 @pytest.mark.parametrize(
     "changes", [{}, {"d_k": 3, "d_v": 5}, {"encoder_layers": 1, "decoder_layers": 3}, {"positions": "learned"}], ids=str
 )
-def test_the_count_is_the_one_torch_makes_of_forward_and_backward(changes: dict[str, int]) -> None:
+def test_the_count_is_the_one_torch_makes_of_forward_and_backward(changes: dict[str, Any]) -> None:
     """Exactly: in Equation 1 as printed every product is a plain one, and the counter counts products alone.
 
     (PyTorch's fused kernels compute the scores once more in the backward pass, which is no work the model needs.)
     """
-    sizes = {"d_model": 16, "d_ff": 24, "num_heads": 2, "encoder_layers": 2, "decoder_layers": 2, **changes}
-    config = ModelConfig(**sizes)
+    sizes: dict[str, Any] = {"d_model": 16, "d_ff": 24, "num_heads": 2, "encoder_layers": 2, "decoder_layers": 2}
+    config = ModelConfig(**{**sizes, **changes})
     model = Transformer(config, vocab_size=37, attention=EQUATION_1)
     source, target = torch.randint(3, 37, (3, 7)), torch.randint(3, 37, (3, 5))
     with FlopCounterMode(display=False) as counter:

@@ -157,10 +157,7 @@ def test_the_command_prints_a_table_and_names_what_is_broken(
     main_quietly("runs", str(tmp_path))
     lines = capsys.readouterr().out.splitlines()
     good = next(line for line in lines if line.startswith(str(tmp_path / "good")))
-    assert (
-        good.split()[1:]
-        == ["tiny", "finished", "200", "of", "200", "7.000", "bleu", "31.5", "150", "2.5"] + good.split()[-2:]
-    )
+    assert " ".join(good.split()[1:-2]) == "tiny finished 200 of 200 7.000 bleu 31.5 150 2.5"
     assert any("stopped: Ctrl-C at step 200" in line for line in lines)
     assert any(line.startswith("note: ") and "bad/run.json is not JSON" in line for line in lines)
 
@@ -187,7 +184,5 @@ def test_no_runs_and_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 def main_quietly(*arguments: str) -> None:
-    try:
+    with pytest.raises(SystemExit, match="0"):
         main(list(arguments))
-    except SystemExit as leaving:
-        assert not leaving.code

@@ -24,10 +24,11 @@ from heedful.training.memory import MemoryEstimate, memory_estimate
 from heedful.training.plan_checks import (
     Vocabulary,
     accelerator_problems,
+    batch_notes,
+    data_notes,
     disk_problems,
     opened,
     process_problems,
-    run_notes,
     scheduled,
     validation_problems,
 )
@@ -100,10 +101,10 @@ def make_plan(
 ) -> Plan:
     """The plan of a run; raises one `PlanError` that names every problem."""
     checked = _checked(folder, preset, file, settings, gpus=gpus, nodes=nodes, accelerator=accelerator, output=output)
-    return _planned(checked, processes=gpus * nodes, accelerator=accelerator)
+    return _planned(checked, processes=gpus * nodes, accelerator=accelerator, output=output)
 
 
-def _planned(checked: _Checked, *, processes: int, accelerator: str | None) -> Plan:
+def _planned(checked: _Checked, *, processes: int, accelerator: str | None, output: Path | None) -> Plan:
     model, training, schedule = checked.config.model, checked.config.training, checked.schedule
     sizes = {"vocab_size": checked.vocabulary.target, "source_vocab_size": checked.vocabulary.own_source}
     source_tokens, target_tokens, flops = _mean_step(checked)
@@ -134,7 +135,8 @@ def _planned(checked: _Checked, *, processes: int, accelerator: str | None) -> P
         at_least=processes > 1 or (accelerator is not None and target_tokens / training.micro_batches < FEW_TOKENS),
         speed=speed,
         notes=(
-            *run_notes(checked.config, checked.vocabulary, schedule=schedule, processes=processes),
+            *data_notes(checked.corpus, checked.config, checked.vocabulary, output=output),
+            *batch_notes(checked.config, schedule=schedule, processes=processes),
             *_speed_notes(checked.config, steps=steps, tokens=target_tokens, accelerator=accelerator),
         ),
     )

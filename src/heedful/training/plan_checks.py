@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from heedful.errors import BatchError, CorpusError, SubwordError
 from heedful.text.subwords import Subwords
 from heedful.training.hardware import ACCELERATORS, peak_flops
 
+RUN = "run.json"
+"""The file that says that a folder is a run."""
 CHECKPOINT_BYTES = 12
 """Of a parameter in a checkpoint: itself and Adam's two moments, in float32."""
 
@@ -74,7 +77,7 @@ def opened(folder: Path, problems: list[str]) -> tuple[Corpus | None, Vocabulary
             problems.append(f"{stored} {entries[side]['size']:,}: prepare the corpus again")
     if len(problems) > before:
         return corpus, None
-    shared = entries["source"] == entries["target"]
+    shared = entries["source"]["folder"] == entries["target"]["folder"]
     return corpus, Vocabulary(entries["source"]["size"], entries["target"]["size"], shared)
 
 
@@ -102,27 +105,29 @@ def scheduled(corpus: Corpus, config: Config, problems: list[str]) -> Schedule |
 
 
 def validation_problems(corpus: Corpus, config: Config) -> list[str]:
-    """Validation needs text, and patience and the best by BLEU need validation."""
+    """Patience needs validation, and what is validated must fit into batches and positions."""
     training = config.training
-    problems: list[str] = []
-    if training.patience and not training.validation_steps:
-        problems.append(
-            f"training.patience = {training.patience} counts validations, but training.validation_steps = 0"
-        )
-    if training.validation_steps and not _validated(corpus):
-        problems.append(
-            f"training.validation_steps = {training.validation_steps}, but {corpus.folder} has no validation text: "
-            "prepare it with --valid-source and --valid-target, or --set training.validation_steps=0"
-        )
-    elif training.validation_steps and config.model.positions == "learned":
-        problems += _long_validation(corpus, most=config.model.max_positions)
-    return problems
+    if not training.validation_steps:
+        counted = f"training.patience = {training.patience} counts validations"
+        return [f"{counted}, but training.validation_steps = 0"] if training.patience else []
+    if "valid" in corpus.manifest["splits"]:
+        problems: list[str] = []
+        scheduled(Corpus(corpus.folder, "valid", verify=False), config, problems)
+        return [f"validation text: {problem}" for problem in problems]
+    if not training.patience:
+        return []
+    return [
+        f"training.patience = {training.patience} counts validations, but {corpus.folder} has no validation text: "
+        "prepare it with --valid-source and --valid-target"
+    ]
 
 
 def disk_problems(output: Path, config: Config, *, parameters: int) -> list[str]:
     """Room for the checkpoints that are kept, the best one, and the one being written."""
     if output.exists() and not output.is_dir():
         return [f"--output {output} is a file; give the name of a folder"]
+    if output.is_dir() and any(output.iterdir()) and not (output / RUN).exists():
+        return [f"--output {output} holds other files and is not a run: give another folder"]
     place = output.absolute()
     while not place.exists():
         place = place.parent
@@ -136,38 +141,23 @@ def disk_problems(output: Path, config: Config, *, parameters: int) -> list[str]
     ]
 
 
-def run_notes(config: Config, vocabulary: Vocabulary, *, schedule: Schedule, processes: int) -> list[str]:
-    """What does not stop a run, and is better known."""
-    training = config.training
-    notes: list[str] = []
+def data_notes(corpus: Corpus, config: Config, vocabulary: Vocabulary, *, output: Path | None) -> Iterator[str]:
+    """What does not stop a run, and is better known: of the corpus and of the folder to write to."""
     if vocabulary.target != config.data.vocab_size:
-        notes.append(
-            f"the corpus has {vocabulary.target:,} subwords; data.vocab_size = {config.data.vocab_size} is not used"
-        )
+        yield f"the corpus has {vocabulary.target:,} subwords; data.vocab_size = {config.data.vocab_size} is not used"
+    if config.training.validation_steps and "valid" not in corpus.manifest["splits"]:
+        yield f"{corpus.folder} has no validation text: nothing will be validated, and no checkpoint be the best"
+    if output is not None and (output / RUN).exists():
+        yield f"{output} is a run already: training must be told to go on with it or to start anew"
+
+
+def batch_notes(config: Config, *, schedule: Schedule, processes: int) -> Iterator[str]:
+    """The same of the batches."""
+    training = config.training
     if training.micro_batches % processes:
-        notes.append(
-            f"training.micro_batches = {training.micro_batches} is no multiple of {processes} processes: some do more "
-            "than others"
-        )
+        uneven = f"training.micro_batches = {training.micro_batches} is no multiple of {processes} processes"
+        yield f"{uneven}: some do more than others"
     if schedule.pairs_per_epoch / schedule.steps_per_epoch < training.micro_batches:
-        notes.append(
-            f"a batch has fewer pairs than training.micro_batches = {training.micro_batches}: pieces are empty"
-        )
+        yield f"a batch has fewer pairs than training.micro_batches = {training.micro_batches}: some are empty"
     if training.steps < schedule.steps_per_epoch:
-        notes.append("the run ends before it has seen every pair once")
-    return notes
-
-
-def _validated(corpus: Corpus) -> bool:
-    return "valid" in corpus.manifest["splits"]
-
-
-def _long_validation(corpus: Corpus, *, most: int) -> list[str]:
-    valid = Corpus(corpus.folder, "valid", verify=False)
-    longest = max(int(side.max(initial=0)) for side in (valid.source_tokens, valid.target_tokens))
-    if longest <= most:
-        return []
-    return [
-        f"model.max_positions = {most}, but the longest validation sentence has {longest:,} tokens: "
-        f"--set model.max_positions={longest}"
-    ]
+        yield "the run ends before it has seen every pair once"

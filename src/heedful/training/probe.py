@@ -69,6 +69,8 @@ class Inputs:
 def half_precision(config: Config, device: str) -> bool:
     """Whether training computes in bfloat16 there."""
     precision = config.training.precision
+    if precision == "bfloat16" and device != "cuda":  # such products kill the process on some CPUs
+        raise HeedfulError('training.precision = "bfloat16" needs CUDA, which is not here: take "auto" or "float32"')
     return precision == "bfloat16" or (precision == "auto" and device == "cuda")
 
 
