@@ -107,9 +107,7 @@ class TrainingConfig:
     patience: int = setting(0, "validations without a better one that end the run; 0: never", at_least=0)
     samples: int = setting(3, "validation sentences translated at each validation", at_least=0)
     log_steps: int = setting(50, "steps between two lines of metrics", at_least=1)
-    max_skipped: int = setting(
-        10, "steps in a row with a loss or gradient that is not finite that end the run", at_least=1
-    )
+    max_skipped: int = setting(10, "steps in a row without a finite loss and gradient that end the run", at_least=1)
     precision: str = setting("auto", "auto: bfloat16 on CUDA, else float32", choices=("auto", "bfloat16", "float32"))
     compile: bool = setting(True, "compile the layers on CUDA, which takes a minute at the start")
     seed: int = setting(1, "the one number all randomness comes from", at_least=0)
