@@ -25,7 +25,8 @@ from heedful.training.flops import attention_scores, step_flops
 from heedful.training.label_smoothing import label_smoothed_loss
 from heedful.training.plan import make_plan
 
-TINY = ("--preset", "tiny", "--set", "training.source_tokens=300", "--set", "training.target_tokens=320")
+BUDGETS = ("training.source_tokens=300", "training.target_tokens=320")
+TINY = ("--preset", "tiny", "--set", BUDGETS[0], "--set", BUDGETS[1])
 WORDS = ("red", "old", "small", "quick", "house", "tree", "dog", "garden", "book", "ship", "number", "river")
 
 
@@ -152,8 +153,8 @@ def test_a_probe_on_a_cpu_takes_no_more_than_its_share_of_a_batch(data: Path, mo
 
 def test_the_probe_gives_a_gpu_the_same_words_packed(data: Path) -> None:
     """The packed inputs, which only a GPU is given, have the loss of the padded ones."""
-    config, corpus = resolve(name="tiny", settings=["model.dropout=0"]), Corpus(data)
-    schedule = Schedule(corpus.source_tokens, corpus.target_tokens, source_budget=2048, target_budget=2048, seed=1)
+    config, corpus = resolve(name="tiny", settings=["model.dropout=0", *BUDGETS]), Corpus(data)
+    schedule = Schedule(corpus.source_tokens, corpus.target_tokens, source_budget=300, target_budget=320, seed=1)
     model = Transformer(config.model, vocab_size=400, attention=equation_1_choice(config.model)).double()
     found = []
     for layout in ("padded", "packed"):
