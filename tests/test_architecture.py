@@ -89,7 +89,7 @@ def test_there_are_no_rooms_for_leftovers() -> None:
     assert not names & {"utils", "util", "helpers", "common", "misc"}
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["presets"], ["config"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["presets"], ["config"], ["runs", "tests"]])
 def test_light_commands_load_no_torch(arguments: list[str]) -> None:
     code = (
         "import sys\nfrom heedful.cli.main import main\n"

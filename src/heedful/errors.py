@@ -18,6 +18,19 @@ class ConfigError(HeedfulError):
         super().__init__(f"{head} in the configuration:\n" + "\n".join(f"  - {line}" for line in self.problems))
 
 
+class PlanError(HeedfulError):
+    """A run that was planned could not be run; ``problems`` holds a line for each reason."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        head = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
+        super().__init__(f"{head} would stop this run:\n" + "\n".join(f"  - {line}" for line in self.problems))
+
+
+class ReportError(HeedfulError):
+    """What a run left behind cannot be read, or cannot be shown as asked."""
+
+
 class ShapeError(HeedfulError):
     """A tensor or a size does not fit."""
 

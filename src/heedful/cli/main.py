@@ -15,9 +15,12 @@ from cyclopts import App
 from heedful import __version__
 from heedful.cli.average import average
 from heedful.cli.config import config
+from heedful.cli.curves import curves
 from heedful.cli.data import data
+from heedful.cli.plan import plan
 from heedful.cli.prepare import prepare
 from heedful.cli.presets import presets
+from heedful.cli.runs import runs
 from heedful.cli.terminal import PatientConsole
 from heedful.cli.train import train
 from heedful.errors import HeedfulError
@@ -31,7 +34,7 @@ app = App(
     console=PatientConsole(),
     suppress_keyboard_interrupt=False,  # main() says what happened
 )
-for order, command in enumerate([prepare, data, train, average, presets, config]):
+for order, command in enumerate([prepare, data, plan, train, average, runs, curves, presets, config]):
     # cyclopts leaves a docstring's examples out of the help; a user looks for them first.
     _, _, examples = (command.__doc__ or "").partition("Examples\n    --------\n")
     app.command(command, sort_key=order, help_epilogue="**Examples**\n\n" + inspect.cleandoc(examples))

@@ -1,0 +1,141 @@
+"""``heedful plan``."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from rich.text import Text
+
+from heedful.cli.terminal import console, plain_table, print_json
+from heedful.training.memory import GIB
+from heedful.training.plan import Plan, make_plan
+
+
+def plan(
+    folder: Path,
+    *,
+    preset: str | None = None,
+    config: Path | None = None,
+    set_: Annotated[tuple[str, ...], Parameter(name="--set", negative=(), show_default=False)] = (),
+    gpus: int = 1,
+    nodes: int = 1,
+    accelerator: str | None = None,
+    output: Path | None = None,
+    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+) -> None:
+    """Say what a training run would take, and find everything that would stop it.
+
+    Checks the prepared corpus, the configuration, and whether they fit each other; all problems are reported together.
+    Then: parameters, epochs, memory, operations as they are and as the paper's Table 2 counts them, and the time.
+    Memory and time are estimates. Without --accelerator a few steps are run on this machine, which takes some seconds.
+
+    Parameters
+    ----------
+    folder
+        What `heedful prepare` made.
+    preset
+        Start from this preset; `base` when neither this nor the file names one.
+    config
+        A TOML file with any of the settings.
+    set_
+        One setting, as in --set training.steps=50000; may be repeated.
+    gpus
+        GPUs, and so processes, on each machine.
+    nodes
+        Machines.
+    accelerator
+        Estimate the time for this device, such as "H100" or "RTX 4090", from its datasheet instead of a probe.
+    output
+        The folder the run would write to: checks that its disk has room for the checkpoints.
+    as_json
+        Print JSON.
+
+    Examples
+    --------
+    heedful plan data/ --preset base --accelerator H100 --output runs/base
+
+    heedful plan data/ --preset big --set training.micro_batches=32 --gpus 8 --nodes 4 --accelerator A100
+    """
+    found = make_plan(
+        folder,
+        preset=preset,
+        file=config,
+        settings=set_,
+        gpus=gpus,
+        nodes=nodes,
+        accelerator=accelerator,
+        output=output,
+    )
+    if as_json:
+        print_json(_described(found))
+    else:
+        _print(found)
+
+
+def _described(found: Plan) -> dict[str, Any]:
+    facts = dataclasses.asdict(found)
+    facts["memory"]["total"] = found.memory.total
+    return facts
+
+
+def _print(found: Plan) -> None:
+    out = console()
+    table = plain_table("", "", "")
+    table.show_header = False
+    for row in (*_run_rows(found), *_cost_rows(found)):
+        table.add_row(*(Text(cell) for cell in row))
+    out.print(table, "")
+    out.print(Text(f"time: {found.speed.about}"))
+    out.print("memory: an estimate by arithmetic; a quarter more or less is no surprise")
+    for note in found.notes:
+        out.print(Text(f"note: {note}"))
+    out.print("nothing that is known would stop this run")
+
+
+def _run_rows(found: Plan) -> list[tuple[str, str, str]]:
+    words = found.vocabulary
+    vocabulary = f"{words.target:,} shared" if words.shared else f"{words.source:,} source, {words.target:,} target"
+    return [
+        ("parameters", f"{found.parameters:,}", f"{vocabulary} subwords"),
+        ("steps", f"{found.steps:,}", f"{found.epochs:,.1f} epochs of {found.steps_per_epoch:,}"),
+        ("target tokens a step", f"{found.target_tokens:,.0f}", f"and {found.source_tokens:,.0f} source tokens"),
+    ]
+
+
+def _cost_rows(found: Plan) -> list[tuple[str, str, str]]:
+    memory = found.memory
+    kept = memory.parameters + memory.gradients + memory.adam
+    parts = (("parameters and Adam", kept), ("half-precision copy", memory.working_copy))
+    parts += (("activations", memory.activations), ("loss", memory.loss))
+    split = ", ".join(f"{name} {size / GIB:.1f}" for name, size in parts if size)
+    devices = f"{found.processes} × {found.speed.capacity / 1e12:,.3g} TFLOP/s"
+    paper = "as Table 2 counts: GPUs × time × what one can do"
+    return [
+        ("memory a process", f"about {memory.total / GIB:.1f} GiB", split),
+        ("operations", f"{found.flops:.2e}", f"{found.step_flops:.2e} a step"),
+        ("  in the paper's way", f"{found.paper_flops:.2e}", f"{paper}, {devices}"),
+        (
+            "time",
+            f"{'at least' if found.at_least else 'about'} {_duration(found.seconds)}",
+            f"{found.step_seconds:.3g} s a step, {_rate(found)}",
+        ),
+    ]
+
+
+def _time(found: Plan) -> str:
+    return f"{'at least' if found.at_least else 'about'} {_duration(found.seconds)}"
+
+
+def _rate(found: Plan) -> str:
+    return f"{found.target_tokens / found.step_seconds:,.0f} target tokens a second"
+
+
+def _duration(seconds: float) -> str:
+    """Minutes, hours or days, whichever reads best."""
+    for unit, size in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.0f} seconds"

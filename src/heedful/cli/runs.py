@@ -1,0 +1,98 @@
+"""``heedful runs``."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from rich.text import Text
+
+from heedful.cli.terminal import console, plain_table, print_json
+from heedful.report.runs import Run, runs_below
+
+COLOURS = {"running": "green", "finished": "", "interrupted": "yellow", "failed": "red", "killed": "red"}
+
+
+def runs(
+    folder: Path,
+    *,
+    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+) -> None:
+    """List the training runs below a folder: state, progress, loss, and the best validation so far.
+
+    States: running, finished, interrupted (asked to stop), failed, killed (it says running, but its process is gone)
+    and unknown. A file that is broken is named below the list.
+
+    Parameters
+    ----------
+    folder
+        Where to look, as deep as it goes.
+    as_json
+        Print JSON.
+
+    Examples
+    --------
+    heedful runs runs/
+
+    heedful runs . --json
+    """
+    found = runs_below(folder)
+    if as_json:
+        print_json([_described(run) for run in found])
+        return
+    out = console()
+    if not found:
+        out.print(Text(f"no runs below {folder}"))
+        return
+    numbers = ("step", "loss", "best", "at step", "minutes")
+    table = plain_table("run", "model", "state", *numbers, "last written", right=numbers)
+    for run in found:
+        table.add_row(*_cells(run))
+    out.print(table)
+    for run in found:
+        if run.why and run.state in ("failed", "interrupted"):
+            out.print(Text(f"{run.folder}: {run.why}"))
+    for problem in [problem for run in found for problem in run.problems]:
+        out.print(Text(f"note: {problem}"))
+
+
+def _cells(run: Run) -> list[Text]:
+    best = run.best
+    cells = [
+        run.folder,
+        run.model,
+        run.state,
+        f"{_shown(run.step, ',')} of {_shown(run.steps, ',')}",
+        _shown(run.loss, ".3f"),
+        f"{best.metric} {_shown(best.value, '.3f' if best.metric == 'loss' else '.1f')}" if best else "–",
+        _shown(best.step if best else None, ","),
+        _shown(run.minutes, ",.1f"),
+        _time(run.written),
+    ]
+    return [Text(cell, style=COLOURS.get(run.state, "") if cell is run.state else "") for cell in cells]
+
+
+def _shown(value: float | None, form: str) -> str:
+    return "–" if value is None else format(value, form)
+
+
+def _time(written: str | None) -> str:
+    """An ISO time as this machine's clock reads, to the minute."""
+    try:
+        return datetime.fromisoformat(written or "").astimezone().strftime("%Y-%m-%d %H:%M")
+    except ValueError:
+        return written or "–"
+
+
+def _described(run: Run) -> dict[str, Any]:
+    """The run as JSON has it: no NaN, no infinity."""
+    facts = dataclasses.asdict(run)
+    if run.loss is not None and not math.isfinite(run.loss):
+        facts["loss"] = None
+    if run.best is not None and not math.isfinite(run.best.value):
+        facts["best"]["value"] = None
+    return facts

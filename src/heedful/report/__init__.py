@@ -1,0 +1,1 @@
+"""What a run left behind, for people: lists of runs and pictures of how they went."""
