@@ -29,10 +29,10 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return Corpus(write_toy(tmp_path_factory.mktemp("toy"), task="reverse", pairs=400))
 
 
-def trainer_and_batches(corpus: Corpus, *changes: str) -> tuple[Trainer, Batches]:
+def trainer_and_batches(corpus: Corpus, *changes: str, dtype: torch.dtype = torch.float32) -> tuple[Trainer, Batches]:
     config: Config = resolve(name="tiny", settings=[*SETTINGS, *changes])
     precision = Precision(CPU, half=False)
-    trainer = Trainer(built_model(config, corpus, precision), config, precision=precision, world=World())
+    trainer = Trainer(built_model(config, corpus, precision).to(dtype), config, precision=precision, world=World())
     return trainer, Batches(corpus, config.training, layout="padded", device=CPU, world=World())
 
 
@@ -44,8 +44,9 @@ def step_gradients(trainer: Trainer, batches: Batches, step: int) -> tuple[dict[
 def test_one_and_seven_micro_batches_give_the_same_gradient(corpus: Corpus) -> None:
     results = []
     for count in (1, 7):
-        trainer, batches = trainer_and_batches(corpus, "model.dropout=0.0", f"training.micro_batches={count}")
-        trainer.model.double()
+        trainer, batches = trainer_and_batches(
+            corpus, "model.dropout=0.0", f"training.micro_batches={count}", dtype=torch.float64
+        )
         assert len(batches.step(3).pieces) == count
         results.append(step_gradients(trainer, batches, 3))
     (one, one_numbers), (seven, seven_numbers) = results
@@ -55,8 +56,7 @@ def test_one_and_seven_micro_batches_give_the_same_gradient(corpus: Corpus) -> N
 
 
 def test_the_gradient_is_that_of_the_mean_loss_over_all_target_words(corpus: Corpus) -> None:
-    trainer, batches = trainer_and_batches(corpus, "model.dropout=0.0")
-    trainer.model.double()
+    trainer, batches = trainer_and_batches(corpus, "model.dropout=0.0", dtype=torch.float64)
     piece = batches.step(2).pieces[0]
     loss, count = label_smoothed_loss(trainer.model(piece.source, piece.target_input), piece.target_output)
     names, parameters = zip(*trainer.model.named_parameters(), strict=True)

@@ -28,9 +28,10 @@ AHEAD = 4
 """Batches made before they are asked for."""
 TILE = 128
 """Tokens that the packed kernel handles at once: shorter longest sequences are all the same to it."""
-SEQUENCES = 64
-"""Offsets are cut to a multiple of so many sequences. The kernel starts a block of threads for each one, empty or not,
-and thousands of empty ones would cost more than the attention; the compiled code takes any number."""
+SEQUENCES = tuple(64 * round(1.5**power) for power in range(25))
+"""Numbers of sequences that offsets are cut to: 64, 128, 128, 192, …, each half as much again. The packed kernel starts
+a block of threads for each sequence, empty or not, and thousands of empty ones would cost more than the attention; and
+each number of them costs the capture of a graph."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +140,7 @@ class Batches:
 def _used(offsets: np.ndarray) -> int:
     """The sequences up to the last one that holds a token, rounded up."""
     last = int(np.searchsorted(offsets, offsets[-1]))
-    return min(len(offsets) - 1, -(-last // SEQUENCES) * SEQUENCES)
+    return min(len(offsets) - 1, next(size for size in SEQUENCES if size >= last))
 
 
 def prefetched(batches: Batches, *, first: int, last: int) -> Generator[StepBatch, None, None]:

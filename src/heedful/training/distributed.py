@@ -56,41 +56,32 @@ def leave(world: World) -> None:
         dist.destroy_process_group()
 
 
-class SummedGradients:
-    """Every parameter's gradient in one line of memory, so that one call sums them all over the processes.
+class GradientLine:
+    """Every parameter's gradient in one line of memory, with a few sums at its end that travel along.
 
-    With one process gradients stay where autograd puts them. ``extra`` is the room at the end for the sums of a step
-    that travel along.
+    One call clears them all, one sums them over the processes, one measures them; and their places never change,
+    which a captured CUDA graph relies on.
     """
 
-    def __init__(self, model: nn.Module, world: World, *, extra: int) -> None:
-        self._world, self._model = world, model
-        self._line: Tensor | None = None
-        self._extra = extra
-        if world.size > 1:
-            parameters = list(model.parameters())
-            total = sum(p.numel() for p in parameters)
-            self._line = torch.zeros(total + extra, device=parameters[0].device, dtype=parameters[0].dtype)
-            begin = 0
-            for parameter in parameters:
-                parameter.grad = self._line[begin : begin + parameter.numel()].view_as(parameter)
-                begin += parameter.numel()
+    def __init__(self, model: nn.Module, world: World, *, sums: int) -> None:
+        parameters = list(model.parameters())
+        total = sum(parameter.numel() for parameter in parameters)
+        self._world = world
+        self.whole = torch.zeros(total + sums, device=parameters[0].device, dtype=parameters[0].dtype)
+        self.gradients, self.sums = self.whole[:total], self.whole[total:]
+        begin = 0
+        for parameter in parameters:
+            parameter.grad = self.whole[begin : begin + parameter.numel()].view_as(parameter)
+            begin += parameter.numel()
 
     def clear(self) -> None:
-        """Forget the last step's gradients."""
-        if self._line is not None:
-            self._line.zero_()
-        else:
-            for parameter in self._model.parameters():
-                parameter.grad = None
+        """Forget the last step's gradients and sums."""
+        self.whole.zero_()
 
-    def sum(self, extra: Tensor) -> Tensor:
-        """Sum the gradients, and ``extra``, over all processes; returns the sum of ``extra``."""
-        if self._line is None:
-            return extra
-        self._line[-self._extra :] = extra
-        dist.all_reduce(self._line)
-        return self._line[-self._extra :].clone()
+    def add_up(self) -> None:
+        """Sum gradients and sums over all processes."""
+        if self._world.size > 1:
+            dist.all_reduce(self.whole)
 
 
 def summed(values: Tensor, world: World) -> Tensor:

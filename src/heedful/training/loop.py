@@ -87,7 +87,7 @@ class Loop:
     def run(self) -> Progress:
         """Every step from where the run stands to its end."""
         if self._training.compile and self._device.type == "cuda" and self._trainer.model.attention.layout == "packed":
-            self._trainer.compile()
+            self._trainer.accelerate()
         self._report(events.Started(self._describe(), self._progress.step, self._training.steps))
         state, why = "failed", ""
         try:

@@ -27,10 +27,13 @@ def learning_rate(step: int, *, d_model: int = 512, warmup_steps: int = 4000, sc
 def adam(model: nn.Module, training: TrainingConfig) -> torch.optim.Adam:
     """The paper's Adam over every parameter, in one fused kernel; the rate is set before each step."""
     betas = training.adam_beta1, training.adam_beta2
-    return torch.optim.Adam(model.parameters(), lr=0.0, betas=betas, eps=training.adam_epsilon, fused=True)
+    on_gpu = next(model.parameters()).is_cuda
+    return torch.optim.Adam(
+        model.parameters(), lr=0.0, betas=betas, eps=training.adam_epsilon, fused=True, capturable=on_gpu
+    )
 
 
-def guarded_step(optimizer: torch.optim.Adam, *, rate: float, skip: Tensor) -> None:
+def guarded_step(optimizer: torch.optim.Adam, *, rate: float | Tensor, skip: Tensor) -> None:
     """One update with this learning rate; none at all where the one-element tensor ``skip`` is 1.
 
     The fused kernel reads ``skip`` on the device, so that nobody has to wait for it.

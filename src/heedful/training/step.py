@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from heedful.config import Config
 from heedful.errors import TrainingError
@@ -22,7 +22,8 @@ from heedful.model.masks import Packed
 from heedful.model.transformer import Transformer
 from heedful.symbols import PAD
 from heedful.training.batches import Piece, StepBatch
-from heedful.training.distributed import SummedGradients, World
+from heedful.training.distributed import GradientLine, World
+from heedful.training.graphs import GraphedPieces, GraphedUpdate
 from heedful.training.optimizer import adam, guarded_step, learning_rate
 from heedful.training.output_loss import losses_and_gradient, output_losses
 
@@ -59,53 +60,71 @@ class Trainer:
     def __init__(self, model: Transformer, config: Config, *, precision: Precision, world: World) -> None:
         self.model, self.config, self.precision, self.world = model, config, precision, world
         self.optimizer = adam(model, config.training)
-        self._gradients = SummedGradients(model, world, extra=2)
+        self._line = GradientLine(model, world, sums=2)
+        single = torch.float32 if precision.device.type == "cuda" else torch.float64
+        self._rate = torch.zeros((), device=precision.device, dtype=single)
+        self._numbers = torch.zeros(4, device=precision.device)
         self._slice_losses: Callable[..., tuple[Tensor, Tensor, Tensor]] = losses_and_gradient
+        self._add: Callable[[Piece, int], None] = self._add_gradient
+        self._finish: Callable[[], None] = self._update
 
-    def compile(self) -> None:
-        """Compile the layers and the loss, each kind once; what is saved stays the plain module's."""
+    def accelerate(self) -> None:
+        """On CUDA with packed batches: compile the layers and the loss, and replay whole steps as captured graphs.
+
+        Compiled layers halve the kernels; graphs spare the host, which could not launch even those fast enough.
+        What is saved stays the plain module's.
+        """
         for layer in [*self.model.encoder.layers, *self.model.decoder.layers]:
-            layer.compile(dynamic=None)
+            layer.compile()
         self._slice_losses = torch.compile(losses_and_gradient, dynamic=True)
+        self._add = GraphedPieces(self._add_gradient, line=self._line.whole)
+        self._finish = GraphedUpdate(self._update)
 
     def step(self, batch: StepBatch) -> Tensor:
         """Compute one step; returns (loss sum, negative log-likelihood sum, gradient norm, skipped) on the device."""
-        sums = self._accumulate(batch)
-        norm = gradient_norm(self.model)
-        skip = (~(torch.isfinite(norm) & torch.isfinite(sums).all())).float()
+        self._accumulate(batch)
         training = self.config.training
-        rate = learning_rate(
-            batch.step,
-            d_model=self.config.model.d_model,
-            warmup_steps=training.warmup_steps,
-            scale=training.learning_rate_scale,
+        self._rate.fill_(
+            learning_rate(
+                batch.step,
+                d_model=self.config.model.d_model,
+                warmup_steps=training.warmup_steps,
+                scale=training.learning_rate_scale,
+            )
         )
-        guarded_step(self.optimizer, rate=rate, skip=skip)
-        return torch.cat([sums, norm[None], skip[None]])
+        self._finish()
+        return self._numbers.clone()
 
     def rehearse(self, batch: StepBatch) -> None:
         """Everything a step does, in all the memory it takes, with an update that is skipped."""
         try:
             self._accumulate(batch)
-            guarded_step(self.optimizer, rate=0.0, skip=torch.ones((), device=self.precision.device))
+            guarded_step(self.optimizer, rate=self._rate, skip=torch.ones((), device=self.precision.device))
         finally:
-            self._gradients.clear()
+            self._line.clear()
 
-    def _accumulate(self, batch: StepBatch) -> Tensor:
-        """Leave the batch's gradient in the parameters; returns its two loss sums."""
+    def _accumulate(self, batch: StepBatch) -> None:
+        """Leave the batch's gradient and its two loss sums in the line."""
         self.model.train()
-        self._gradients.clear()
-        sums = torch.zeros(2, device=self.precision.device)
+        self._line.clear()
         for piece in batch.pieces:
             torch.manual_seed(noise_seed(self.config.training.seed, batch.step, piece.index))
-            smoothed, plain = self.losses(piece)
-            (smoothed / batch.target_tokens).backward()
-            sums += torch.stack([smoothed.detach(), plain])
-        sums = self._gradients.sum(sums)
-        for parameter in self.model.parameters():  # a process that had no piece
-            if parameter.grad is None:
-                parameter.grad = torch.zeros_like(parameter)
-        return sums
+            self._add(piece, batch.target_tokens)
+        self._line.add_up()
+
+    def _add_gradient(self, piece: Piece, target_tokens: int | Tensor) -> None:
+        """Add a micro-batch's share of the gradient, and its losses to the sums."""
+        smoothed, plain = self.losses(piece)
+        (smoothed / target_tokens).backward()
+        self._line.sums.add_(torch.stack([smoothed.detach(), plain]))
+
+    def _update(self) -> None:
+        """Adam, unless something is not finite; the step's numbers."""
+        norm = torch.linalg.vector_norm(self._line.gradients)
+        skip = (~(torch.isfinite(norm) & torch.isfinite(self._line.sums).all())).float()
+        # On a GPU the rate's place, not its value: a captured graph reads it anew at each replay.
+        guarded_step(self.optimizer, rate=self._rate if self._rate.is_cuda else float(self._rate), skip=skip)
+        self._numbers.copy_(torch.cat([self._line.sums, norm[None], skip[None]]))
 
     def losses(self, piece: Piece) -> tuple[Tensor, Tensor]:
         """The smoothed and the plain loss of a micro-batch, as sums."""
@@ -124,12 +143,6 @@ class Trainer:
             dtype=self.precision.dtype if self.precision.half else vectors.dtype,
             slice_losses=self._slice_losses,
         )
-
-
-def gradient_norm(model: nn.Module) -> Tensor:
-    """The length of the gradient over all parameters."""
-    gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
-    return nn.utils.get_total_norm(gradients)
 
 
 def noise_seed(seed: int, step: int, piece: int) -> int:

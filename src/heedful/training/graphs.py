@@ -1,0 +1,119 @@
+"""Captured CUDA graphs: a step's thousand kernels launched by one call.
+
+A small model's kernels are shorter than the time a Python program needs to launch them, and even the base model's
+barely longer. A graph is captured for each shape of a micro-batch when it first comes, after the shape has been run
+once so that everything is compiled; from then on a step copies its ids into the graph's own buffers and replays it.
+Dropout is drawn from the generator's seed at each replay, so it stays a function of (seed, step, micro-batch).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from heedful.model.masks import Packed
+from heedful.training.batches import Piece
+
+WARM_UP = 2
+"""Runs before a capture: the first compiles, the second allocates as the captured one will."""
+
+
+class GraphedPieces:
+    """``add(piece, target_tokens)``, captured once for each shape."""
+
+    def __init__(self, add: Callable[[Piece, int | Tensor], None], *, line: Tensor) -> None:
+        """``line`` is all that ``add`` adds to."""
+        self._add, self._line = add, line
+        self._captured: dict[tuple[int, ...], _Captured] = {}
+        self._pool: Any = None
+
+    def __call__(self, piece: Piece, target_tokens: int) -> None:
+        shape = _shape(piece)
+        if shape not in self._captured:
+            self._capture(shape, piece)
+        graph = self._captured[shape]
+        for mine, given in zip(_tensors(graph.piece), _tensors(piece), strict=True):
+            mine.copy_(given)
+        graph.target_tokens.fill_(float(target_tokens))
+        graph.graph.replay()
+
+    def _capture(self, shape: tuple[int, ...], piece: Piece) -> None:
+        """Capture the shape of a piece. What earlier pieces of the step have added stays; so does the random seed."""
+        seed = torch.cuda.initial_seed()
+        mine = _copied(piece)
+        tokens = torch.ones((), device=piece.source.device)
+        kept = self._line.clone()
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(WARM_UP):
+                self._add(mine, tokens)
+        torch.cuda.current_stream().wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        # thread_local: the thread that makes the next batches goes on copying meanwhile.
+        with torch.cuda.graph(graph, pool=self._pool, stream=stream, capture_error_mode="thread_local"):
+            self._add(mine, tokens)
+        self._pool = self._pool or graph.pool()
+        self._captured[shape] = _Captured(graph, mine, tokens)
+        self._line.copy_(kept)
+        torch.cuda.manual_seed(seed)
+
+
+class GraphedUpdate:
+    """``update()``, captured at its second call: the first makes the optimiser's state."""
+
+    def __init__(self, update: Callable[[], None]) -> None:
+        self._update = update
+        self._calls = 0
+        self._graph: torch.cuda.CUDAGraph | None = None
+
+    def __call__(self) -> None:
+        self._calls += 1
+        if self._calls <= WARM_UP:
+            self._update()
+            return
+        if self._graph is None:
+            torch.cuda.synchronize()
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+                self._update()
+            self._graph = graph
+        self._graph.replay()
+
+
+@dataclass(frozen=True, eq=False)
+class _Captured:
+    graph: torch.cuda.CUDAGraph
+    piece: Piece
+    """The buffers that the graph reads."""
+    target_tokens: Tensor
+
+
+def _tensors(piece: Piece) -> list[Tensor]:
+    assert isinstance(piece.source_layout, Packed), "graphs are captured for packed batches"
+    assert isinstance(piece.target_layout, Packed), "graphs are captured for packed batches"
+    offsets = [piece.source_layout.offsets, piece.target_layout.offsets]
+    return [piece.source, piece.target_input, piece.target_output, *offsets]
+
+
+def _shape(piece: Piece) -> tuple[int, ...]:
+    return (*(tensor.numel() for tensor in _tensors(piece)), piece.source_layout.max_length)
+
+
+def _copied(piece: Piece) -> Piece:
+    source, given, wanted, source_offsets, target_offsets = (tensor.clone() for tensor in _tensors(piece))
+    for offsets in (source_offsets, target_offsets):
+        torch._dynamo.maybe_mark_dynamic(offsets, 0)
+    length = piece.source_layout.max_length
+    return replace(
+        piece,
+        source=source,
+        target_input=given,
+        target_output=wanted,
+        source_layout=Packed(source_offsets, tokens=source.numel(), max_length=length),
+        target_layout=Packed(target_offsets, tokens=given.numel(), max_length=length),
+    )
