@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-FORMAT, FORMAT_VERSION = "heedful run", 1
-RUN, STATUS, METRICS = "run.json", "status.json", "metrics.jsonl"
+from heedful.checkpoint.run_folder import METRICS
 
 Object = dict[str, Any]
 

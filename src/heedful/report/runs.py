@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from heedful.checkpoint.run_folder import FORMAT, FORMAT_VERSION, METRICS, RUN, STATUS
 from heedful.errors import ReportError
-from heedful.report.run_files import FORMAT, FORMAT_VERSION, METRICS, RUN, STATUS, Object, read_metrics, read_object
+from heedful.report.run_files import Object, read_metrics, read_object
 
 STATES = ("running", "finished", "interrupted", "failed")
 

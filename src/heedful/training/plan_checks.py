@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from heedful.checkpoint.run_folder import RUN
 from heedful.config import Config, did_you_mean
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
@@ -14,8 +15,6 @@ from heedful.errors import BatchError, CorpusError, SubwordError
 from heedful.text.subwords import Subwords
 from heedful.training.hardware import ACCELERATORS, peak_flops
 
-RUN = "run.json"
-"""The file that says that a folder is a run."""
 CHECKPOINT_BYTES = 12
 """Of a parameter in a checkpoint: itself and Adam's two moments, in float32."""
 

@@ -20,6 +20,7 @@ from heedful.data.folder import MANIFEST
 from heedful.errors import CheckpointError, TrainingError
 from heedful.model.attention_kernels import choose_attention
 from heedful.model.transformer import Transformer
+from heedful.presets import parameter_count
 from heedful.settings import describe
 from heedful.text.subwords import Subwords
 from heedful.training.batches import Batches
@@ -199,6 +200,7 @@ def _describe_run(task: Task, corpus: Corpus) -> None:
         "vocabularies": corpus.manifest["vocabularies"],
         "vocab_size": target,
         "source_vocab_size": source,
+        "parameters": parameter_count(task.config.model, vocab_size=target, source_vocab_size=source),
         "init": str(task.init.absolute()) if task.init else None,
         "started": now(),
     }
