@@ -85,7 +85,7 @@ def speed(trainer: Trainer, steps: list[StepBatch], how: str, start: float) -> N
     graphs = torch._dynamo.utils.counters["stats"].get("unique_graphs", 0)
     peak = torch.cuda.max_memory_allocated() / 2**30
     print(
-        f"  {how:<9} {seconds / count * 1e3:.2f} ms a step (host {host / count * 1e3:.2f}), {rate:,.0f} target tokens/s,"
+        f"  {how:<9} {seconds / count * 1e3:.2f} ms a step (host {host / count * 1e3:.2f}), {rate:,.0f} tokens/s,"
         f" {peak:.1f} GiB, {graphs} graphs compiled so far, {start:.1f} s to warm up",
         flush=True,
     )

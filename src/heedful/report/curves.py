@@ -54,8 +54,8 @@ def sound_metrics(run_folder: Path) -> Metrics:
 
 
 def _draw_loss(axis: Axes, metrics: Metrics) -> None:
-    _draw(axis, metrics.train, "loss", TRAIN, label="training")
-    _draw(axis, metrics.validation, "loss", VALIDATION, label="validation")
+    _draw(axis, metrics.train, "loss", TRAIN, label="training (smoothed, with dropout)")
+    _draw(axis, metrics.validation, "loss", VALIDATION, label="validation (not smoothed)")
     _mark_best(axis, metrics.validation, "loss", best=min)
     _leave_out_the_fall(axis, metrics.train)
     _finish(axis, "loss a token")

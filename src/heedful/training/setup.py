@@ -73,6 +73,9 @@ def chosen_device(wanted: str) -> torch.device:
             "cuda", device.index if device.index is not None else int(os.environ.get("LOCAL_RANK", "0"))
         )
         torch.cuda.set_device(device)
+        # Padded batches (the kinds of model that packed ones cannot serve) have a new shape each step, and cuDNN's
+        # attention would plan anew for each: ten times slower than the other kernels.
+        torch.backends.cuda.enable_cudnn_sdp(False)
     elif device.type != "cpu":
         raise TrainingError(f"--device {wanted}: must be auto, cpu, cuda or cuda:N")
     return device
@@ -82,34 +85,28 @@ def prepared_run(task: Task, *, device: torch.device, world: World, report: Repo
     """Open the data, build or restore the model, and make or check the run folder."""
     corpus = Corpus(task.data)
     _require_pieces_for_all(task.config, world)
-    checkpoint = _claimed(task, corpus, world, report)
     precision = precision_for(task.config, device)
     trainer = Trainer(built_model(task.config, corpus, precision), task.config, precision=precision, world=world)
-    if checkpoint is not None:
-        restore(trainer, checkpoint)
-    elif task.init is not None:
+    if task.init is not None:
         load_weights(trainer.model, _init_weights(task.init, corpus), where=str(task.init))
     layout = trainer.model.attention.layout
     valid = Corpus(task.data, "valid", verify=False) if "valid" in corpus.manifest["splits"] else None
     longest = 0 if valid is None else int(max(valid.source_tokens.max(), valid.target_tokens.max()))
-    batches = Batches(corpus, task.config.training, layout=layout, device=device, world=world, longest=longest)
+    common = {"layout": layout, "device": device, "world": world}
+    batches = Batches(corpus, task.config.training, longest=longest, **common)
     validation = None
     if valid is not None and task.config.training.validation_steps:
-        held_out = Batches(
-            valid,
-            task.config.training,
-            layout=layout,
-            device=device,
-            world=world,
-            longest=batches.schedule.longest,
-            seed=0,
-        )
+        held_out = Batches(valid, task.config.training, longest=batches.longest, seed=0, **common)
         validation = _validation(task, held_out, translate)
     elif task.config.training.patience:
         raise TrainingError(
             f"training.patience = {task.config.training.patience} needs validation: prepare the corpus with "
             "--valid-source and --valid-target, and set training.validation_steps"
         )
+    # Last, so that a run that cannot begin leaves no folder behind.
+    checkpoint = _claimed(task, corpus, world, report)
+    if checkpoint is not None:
+        restore(trainer, checkpoint)
     return Prepared(task, trainer, batches, validation, checkpoint)
 
 

@@ -1,0 +1,170 @@
+"""A run from its first step to its last: what ends it, what it leaves, what it refuses."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from tests.training_toys import write_toy
+
+from heedful.checkpoint.checkpoints import entries, read_checkpoint
+from heedful.errors import CheckpointError, HeedfulError, TrainingError
+from heedful.presets import resolve
+from heedful.search.greedy import greedy_translations
+from heedful.training import events
+from heedful.training.loop import Progress, train
+from heedful.training.setup import Task
+
+SETTINGS = [
+    *("model.d_model=16", "model.d_ff=32", "model.num_heads=2", "model.encoder_layers=1", "model.decoder_layers=1"),
+    *("training.source_tokens=256", "training.target_tokens=256", "training.warmup_steps=10", "training.steps=12"),
+    *("training.validation_steps=4", "training.checkpoint_steps=4", "training.log_steps=4", "training.samples=2"),
+]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_toy(tmp_path_factory.mktemp("toy"), task="copy", pairs=300, valid=30)
+
+
+def run(corpus: Path, output: Path, *changes: str, **options: object) -> tuple[Progress, list[events.Event]]:
+    seen: list[events.Event] = []
+    config = resolve(name="tiny", settings=[*SETTINGS, *changes])
+    task = Task(config=config, data=corpus, run=output, preset="tiny", device="cpu")
+    task = replace(task, **options)  # pyright: ignore[reportArgumentType]
+    return train(task, report=seen.append, translate=greedy_translations), seen
+
+
+def metrics(output: Path, kind: str) -> list[dict[str, object]]:
+    lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+    return [line for line in lines if line["kind"] == kind]
+
+
+def test_a_run_leaves_everything_that_is_documented(corpus: Path, tmp_path: Path) -> None:
+    output = tmp_path / "run"
+    progress, seen = run(corpus, output)
+    assert progress.step == 12
+    assert [line["step"] for line in metrics(output, "train")] == [4, 8, 12]
+    assert [line["step"] for line in metrics(output, "validation")] == [4, 8, 12]
+    for line in metrics(output, "train"):
+        assert line["perplexity"] == pytest.approx(math.exp(line["negative_log_likelihood"]))  # pyright: ignore
+        assert line["loss"] > 0  # pyright: ignore
+    samples = metrics(output, "validation")[0]["samples"]
+    assert len(samples) == 2  # pyright: ignore
+    assert set(samples[0]) == {"source", "reference", "output"}  # pyright: ignore
+    assert samples[0]["source"] == samples[0]["reference"]  # the task is to copy  # pyright: ignore
+    assert [entry.step for entry in entries(output)] == [4, 8, 12]
+    status, described = (json.loads((output / name).read_text()) for name in ("status.json", "run.json"))
+    assert (status["state"], status["step"], status["steps"]) == ("finished", 12, 12)
+    assert described["parameters"] == sum(t.numel() for t in read_checkpoint(entries(output)[-1].folder).model.values())
+    assert (output / "tokenizer" / "tokenizer.json").read_bytes() == (
+        corpus / "tokenizer" / "tokenizer.json"
+    ).read_bytes()
+    mean = torch.stack([read_checkpoint(e.folder, optimizer=False).model["embedding.weight"] for e in entries(output)])
+    averaged = read_checkpoint(output / "averaged", optimizer=False).model["embedding.weight"]
+    torch.testing.assert_close(averaged, mean.double().mean(0).float(), rtol=0, atol=0)
+    assert isinstance(seen[0], events.Started)
+    assert "padded batches, fused attention (on cpu)" in seen[0].facts["attention"]
+    assert isinstance(seen[-1], events.Ended)
+    assert seen[-1].averaged == [4, 8, 12]
+
+
+def test_validation_is_the_same_however_it_is_batched(corpus: Path, tmp_path: Path) -> None:
+    run(corpus, tmp_path / "a")
+    run(corpus, tmp_path / "b", "training.micro_batches=3")
+    a, b = (metrics(tmp_path / name, "validation")[0] for name in "ab")
+    assert a["loss"] == pytest.approx(b["loss"], rel=1e-2)  # dropout falls elsewhere; four steps hardly differ
+    assert a["perplexity"] == pytest.approx(math.exp(a["loss"]))  # pyright: ignore
+    # One word is one subword or more, so a word is harder to guess than a subword.
+    assert a["perplexity_per_word"] >= a["perplexity"]  # pyright: ignore
+
+
+def test_patience_ends_a_run_that_no_longer_gets_better(corpus: Path, tmp_path: Path) -> None:
+    settings = "training.learning_rate_scale=1e-30", "training.steps=400", "training.patience=3"
+    progress, seen = run(corpus, tmp_path / "run", *settings)
+    assert isinstance(seen[-1], events.Ended)
+    assert seen[-1].why == "3 validations in a row brought nothing better"
+    assert progress.step < 40
+    assert progress.best is not None
+
+
+def test_minutes_end_a_run(corpus: Path, tmp_path: Path) -> None:
+    progress, seen = run(corpus, tmp_path / "run", "training.minutes=0.01", "training.steps=100000")
+    assert isinstance(seen[-1], events.Ended)
+    assert seen[-1].why == "0.01 minutes are over"
+    assert entries(tmp_path / "run")[-1].step == progress.step
+
+
+def test_bleu_can_choose_the_best(corpus: Path, tmp_path: Path) -> None:
+    progress, _ = run(corpus, tmp_path / "run", "training.best_by=bleu")
+    lines = metrics(tmp_path / "run", "validation")
+    assert all("BLEU" not in str(line["bleu"]) and "tok:13a" in str(line["bleu_signature"]) for line in lines)
+    assert progress.best is not None
+    assert progress.best["value"] == max(line["bleu"] for line in lines)  # pyright: ignore
+
+
+def test_steps_that_are_not_finite_are_skipped_named_and_end_the_run(corpus: Path, tmp_path: Path) -> None:
+    output = tmp_path / "run"
+    with pytest.raises(TrainingError, match="4 steps in a row had no finite loss and gradient") as caught:
+        run(corpus, output, "training.learning_rate_scale=1e30", "training.max_skipped=4", "training.steps=100")
+    assert "The last checkpoint is intact" in str(caught.value)
+    skipped = metrics(output, "skipped")
+    assert len(skipped) == 4
+    assert all(":" in line for line in skipped[0]["lines"])  # pyright: ignore
+    assert json.loads((output / "status.json").read_text())["state"] == "failed"
+
+
+def test_fine_tuning_starts_from_the_weights_of_another_run(corpus: Path, tmp_path: Path) -> None:
+    run(corpus, tmp_path / "first")
+    run(corpus, tmp_path / "second", "training.learning_rate_scale=1e-30", init=tmp_path / "first")
+    begun = read_checkpoint(tmp_path / "first" / "averaged", optimizer=False).model
+    ended = read_checkpoint(entries(tmp_path / "second")[-1].folder).model
+    for name, value in begun.items():
+        torch.testing.assert_close(ended[name], value, rtol=0, atol=1e-6)
+
+    with pytest.raises(CheckpointError, match="is of another model"):
+        run(corpus, tmp_path / "third", "model.d_ff=64", init=tmp_path / "first")
+    other = write_toy(tmp_path / "other", task="reverse", pairs=300, seed=7, valid=10)
+    with pytest.raises(CheckpointError, match="--tokenizer"):
+        run(other, tmp_path / "fourth", init=tmp_path / "first")
+    with pytest.raises(CheckpointError, match="there is no folder"):
+        run(corpus, tmp_path / "fifth", init=tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "message"),
+    [
+        ([], {"data": Path("nowhere")}, "there is no folder nowhere"),
+        ([], {"device": "cuda:0"}, "no CUDA device"),
+        ([], {"device": "tpu"}, "must be auto, cpu, cuda or cuda:N"),
+        (["training.source_tokens=5"], {}, "raise training.source_tokens"),
+        (["model.positions=learned", "model.max_positions=4"], {}, "learned positions end at"),
+        (["training.patience=2", "training.validation_steps=0"], {}, "training.patience = 2 needs validation"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused(
+    changes: list[str], options: dict[str, object], message: str, corpus: Path, tmp_path: Path
+) -> None:
+    if "cuda:0" in options.values() and torch.cuda.is_available():
+        pytest.skip("this machine has a CUDA device")
+    with pytest.raises(HeedfulError, match=message):
+        run(corpus, tmp_path / "run", *changes, **options)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_with_other_files_is_left_alone(corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "thesis.txt").write_text("years of work")
+    with pytest.raises(TrainingError, match="holds other files"):
+        run(corpus, tmp_path / "run", overwrite=True)
+    assert (tmp_path / "run" / "thesis.txt").read_text() == "years of work"
+
+
+def test_overwrite_starts_anew(corpus: Path, tmp_path: Path) -> None:
+    run(corpus, tmp_path / "run")
+    run(corpus, tmp_path / "run", "training.steps=8", overwrite=True)
+    assert [entry.step for entry in entries(tmp_path / "run")] == [4, 8]
