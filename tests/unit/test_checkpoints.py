@@ -161,7 +161,7 @@ def test_a_write_that_fails_leaves_nothing_and_the_earlier_checkpoints(
         real(tensors, path)
 
     monkeypatch.setattr(checkpoints, "save_file", failing)
-    with pytest.raises(CheckpointError, match="step 20 could not be written .*the earlier checkpoints are untouched"):
+    with pytest.raises(CheckpointError, match=r"step 20 could not be written .*the earlier checkpoints are untouched"):
         write_checkpoint(tmp_path, checkpoint(20))
     assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["step-00000010"]
     found, problems = newest_sound(tmp_path)
@@ -252,11 +252,10 @@ def test_a_damaged_checkpoint_is_not_averaged_and_the_old_average_stays(tmp_path
 
 
 LINES = [b'{"kind": "train", "step": 5}\n', b'{"kind": "validation", "step": 10}\n', b'{"kind": "train", "step": 15}\n']
+HALVES = [b"", b'{"kind": "tr', b'{"kind": "train", "step": 20}', b"\x00\x00\x00", b"[]\n", b"7\n"]
 
 
-@pytest.mark.parametrize(
-    "half", [b"", b'{"kind": "tr', b'{"kind": "train", "step": 20}', b"\x00\x00\x00", b"[]\n", b"7\n"]
-)
+@pytest.mark.parametrize("half", HALVES)
 @pytest.mark.parametrize(("step", "kept"), [(0, 0), (5, 1), (10, 2), (12, 2), (15, 3), (99, 3)])
 def test_metrics_are_cut_after_a_step_and_before_a_half_written_line(
     tmp_path: Path, half: bytes, step: int, kept: int
