@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 import torch
 from tests.training_toys import TASKS, toy_sentences, write_toy
 
-from heedful.checkpoint.checkpoints import newest_sound
+from heedful.checkpoint.averaging import AVERAGED
+from heedful.checkpoint.checkpoints import read_checkpoint
 from heedful.data.corpus import Corpus
 from heedful.presets import resolve
 from heedful.search.greedy import greedy_translations
@@ -28,21 +30,22 @@ def silent(_: Event) -> None:
 
 
 def exact_matches(corpus: Corpus, run: Path, task: str) -> int:
-    """How many unseen sentences greedy search maps to the right answer with a run's last weights."""
+    """How many unseen sentences greedy search maps to the right answer with a run's final weights, the average."""
     config = resolve(name="tiny")
     seen = set((corpus.folder.parent / "train.source").read_text().splitlines())
     sentences = [words for words in toy_sentences(2 * UNSEEN, seed=UNSEEN_SEED) if " ".join(words) not in seen]
     sentences = sentences[:UNSEEN]
     assert len(sentences) == UNSEEN
-    checkpoint, problems = newest_sound(run)
-    assert checkpoint is not None, problems
+    checkpoint = read_checkpoint(run / AVERAGED, optimizer=False)
     assert checkpoint.step == config.training.steps
     model = built_model(config, corpus, precision_for(config, torch.device("cpu")))
     load_weights(model, checkpoint.model, where=str(run))
     subwords = Subwords.load(run / corpus.manifest["vocabularies"]["target"]["folder"])
     outputs = greedy_translations(model, subwords.encode([" ".join(words) for words in sentences]))
     answers = [" ".join(TASKS[task](words)) for words in sentences]
-    return sum(subwords.decode(ids) == answer for ids, answer in zip(outputs, answers, strict=True))
+    right = sum(subwords.decode(ids) == answer for ids, answer in zip(outputs, answers, strict=True))
+    print(f"{task}: {right} of {UNSEEN} exact")
+    return right
 
 
 @pytest.mark.parametrize(
@@ -50,6 +53,8 @@ def exact_matches(corpus: Corpus, run: Path, task: str) -> int:
 )
 def test_tiny_learns_a_task_to_99_percent_exact_match_on_unseen_sentences(tmp_path: Path, task: str) -> None:
     data = write_toy(tmp_path / "toy", task=task, pairs=PAIRS)
+    began = time.process_time()
     request = Task(config=resolve(name="tiny"), data=data, run=tmp_path / "run", preset="tiny", device="cpu")
     train(request, report=silent, translate=greedy_translations)
+    print(f"{task}: {time.process_time() - began:.0f} CPU-seconds")
     assert exact_matches(Corpus(data), tmp_path / "run", task) >= 0.99 * UNSEEN
