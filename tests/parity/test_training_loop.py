@@ -95,12 +95,16 @@ def both_curves(corpus: Corpus, config: Config, *, steps: int, dtype: torch.dtyp
     weights = {name: value.clone() for name, value in model.state_dict().items()}
     trainer = Trainer(model, config, precision=CPU, world=World())
     ours: list[float] = []
+    exact = float("nan")
     pieces: list[Piece] = []
     for step in range(1, steps + 1):
         batch = batches.step(step)
-        with torch.no_grad():  # the step itself hands its loss out in float32
-            ours.append(sum(float(trainer.losses(piece)[0]) for piece in batch.pieces) / batch.target_tokens)
-        assert float(trainer.step(batch)[0]) / batch.target_tokens == pytest.approx(ours[-1], rel=1e-6)
+        if dtype == torch.float64:  # the step itself hands its loss out in float32
+            with torch.no_grad():
+                exact = sum(trainer.losses(piece)[0].item() for piece in batch.pieces) / batch.target_tokens
+        stepped = trainer.step(batch)[0].item() / batch.target_tokens
+        ours.append(stepped if dtype == torch.float32 else exact)
+        assert stepped == pytest.approx(ours[-1], rel=1e-6)
         pieces += batch.pieces
     assert len(pieces) == steps
     return np.array(ours), np.array(list(plain_losses(config, weights, pieces)))
@@ -130,8 +134,9 @@ def test_three_hundred_steps_on_multi30k_are_those_of_a_plain_torch_loop(tmp_pat
     if not files.source.exists():
         pytest.skip(f"{folder} is not there")
     config = resolve(name="multi30k", settings=["model.dropout=0.0"])
-    config = replace(config, training=replace(config.training, source_tokens=1024, target_tokens=1024))
+    config = replace(config, training=replace(config.training, source_tokens=512, target_tokens=512))
     prepare(Request(corpora=(files,), vocab_size=config.data.vocab_size), output=tmp_path / "corpus")
     ours, theirs = both_curves(Corpus(tmp_path / "corpus"), config, steps=300, dtype=torch.float32)
+    print(f"largest relative difference {np.abs(ours / theirs - 1).max():.2e}; {ours[0]:.4f} → {ours[-1]:.4f}")
     np.testing.assert_allclose(ours, theirs, rtol=1e-3)
     assert ours[-10:].mean() < 0.7 * ours[:10].mean()
