@@ -134,7 +134,7 @@ def test_three_hundred_steps_on_multi30k_are_those_of_a_plain_torch_loop(tmp_pat
     if not files.source.exists():
         pytest.skip(f"{folder} is not there")
     config = resolve(name="multi30k", settings=["model.dropout=0.0"])
-    config = replace(config, training=replace(config.training, source_tokens=512, target_tokens=512))
+    config = replace(config, training=replace(config.training, source_tokens=256, target_tokens=256))
     prepare(Request(corpora=(files,), vocab_size=config.data.vocab_size), output=tmp_path / "corpus")
     ours, theirs = both_curves(Corpus(tmp_path / "corpus"), config, steps=300, dtype=torch.float32)
     print(f"largest relative difference {np.abs(ours / theirs - 1).max():.2e}; {ours[0]:.4f} → {ours[-1]:.4f}")
