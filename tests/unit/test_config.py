@@ -65,7 +65,7 @@ def test_preset_then_file_then_set(tmp_path: Path) -> None:
     config = resolve(file=file, settings=["model.num_heads=4", "training.learning_rate_scale=2"])
     assert (config.model.d_model, config.model.dropout, config.model.num_heads) == (1024, 0.25, 4)
     assert (config.training.steps, config.training.learning_rate_scale) == (7, 2.0)
-    assert resolve(name="tiny", file=file).model.d_model == 128
+    assert resolve(name="tiny", file=file).model.d_model == 64
 
 
 @pytest.mark.parametrize("preset", ALL, ids=lambda preset: preset.name)

@@ -103,6 +103,8 @@ def read_state(folder: Path) -> dict[str, Any]:
     if head.get("format_version") != FORMAT_VERSION:
         version = head.get("format_version")
         raise CheckpointError(f"{path} is of format version {version}; this heedful reads version {FORMAT_VERSION}")
+    if absent := [name for name in ("step", "scheduled", "files", "state") if name not in head]:
+        raise CheckpointError(f"{path} is damaged: it has no {', '.join(absent)}")
     return head
 
 

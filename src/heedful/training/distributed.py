@@ -14,6 +14,8 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
 
 TIMEOUT = timedelta(minutes=30)
 """A rank that waits longer for the others gives up, so that a lost one is noticed."""
@@ -37,17 +39,21 @@ class World:
 
 def join(device: torch.device) -> World:
     """Find the other processes ``torchrun`` has started, if it has."""
-    size = int(os.environ.get("WORLD_SIZE", "1"))
-    if size == 1:
-        return World(restarts=int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")))
+    restarts = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        return World(restarts=restarts)
+    store, rank, size = next(rendezvous("env://", timeout=TIMEOUT))
+    if os.environ.get("GROUP_WORLD_SIZE") == "1":
+        # The launcher's store outlives a crash, and with it the addresses of the dead: a new worker that read one
+        # before it was overwritten would wait for nobody. Only on one machine do all workers count the same restarts;
+        # on several, TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 gives each attempt its own store (docs/several-machines.md).
+        store = PrefixStore(f"attempt-{restarts}", store)
     backend = "nccl" if device.type == "cuda" else "gloo"
-    dist.init_process_group(backend, timeout=TIMEOUT)
-    return World(
-        rank=dist.get_rank(),
-        size=size,
-        local_rank=int(os.environ.get("LOCAL_RANK", "0")),
-        restarts=int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")),
-    )
+    dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=TIMEOUT)
+    # A machine counts its own restarts only; if any was restarted, all were.
+    most = torch.tensor(restarts, device=device)
+    dist.all_reduce(most, op=dist.ReduceOp.MAX)
+    return World(rank, size, int(os.environ.get("LOCAL_RANK", "0")), restarts=int(most))
 
 
 def leave(world: World) -> None:
