@@ -145,6 +145,7 @@ def test_a_signal_saves_says_how_to_go_on_and_changes_no_bit(
             break
     process.send_signal(number)
     _, rest = process.communicate(timeout=60)
+    assert process.returncode == 130
     assert "--resume goes on" in rest
     assert "Traceback" not in rest
     status = json.loads((run / "status.json").read_text())

@@ -90,3 +90,5 @@ def train(
     )
     with TrainingDisplay(quiet=quiet) as display:
         run_training(task, report=display, translate=greedy_translations)
+    if display.interrupted:
+        raise SystemExit(130)  # what waits for a finished model must not go on

@@ -27,6 +27,7 @@ class TrainingDisplay:
         self._live: Live | None = None
         self._updated = 0.0
         self._began: tuple[float, int] | None = None
+        self.interrupted = False
 
     def __enter__(self) -> TrainingDisplay:
         if sys.stderr.isatty() and not self._quiet:
@@ -41,6 +42,8 @@ class TrainingDisplay:
             self._live.stop()
 
     def __call__(self, event: events.Event) -> None:
+        if isinstance(event, events.Ended):
+            self.interrupted = event.state == "interrupted"
         match event:
             case events.Warned(text):
                 self._console.print(Text(f"warning: {text}", style="yellow"))
