@@ -38,7 +38,8 @@ def _forgotten_compilations() -> Iterator[None]:
 def test_an_epoch_of_packed_batches_compiles_each_kind_of_layer_once(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("heedful.training.batches.SEQUENCES", 1)  # as many different numbers of sequences as there are
+    # As many different numbers of sequences as there are.
+    monkeypatch.setattr("heedful.training.batches.SEQUENCES", tuple(range(1, 1000)))
     corpus = Corpus(write_toy(tmp_path_factory.mktemp("toy"), task="reverse", pairs=600))
     config, precision = resolve(name="tiny", settings=SETTINGS), Precision(torch.device("cpu"), half=False)
     model = built_model(config, corpus, precision).use(EQUATION_1)
