@@ -7,10 +7,7 @@ handful of numbers (`Progress`); everything else is computed anew from the step.
 from __future__ import annotations
 
 import contextlib
-import signal
 import threading
-import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -23,7 +20,8 @@ from heedful.errors import HeedfulError, TrainingError
 from heedful.settings import describe
 from heedful.training import events
 from heedful.training.batches import prefetched
-from heedful.training.device import DeviceFacts, batch_flops, device_facts
+from heedful.training.clock import Clock
+from heedful.training.device import batch_flops, device_facts
 from heedful.training.distributed import agreed, join, leave
 from heedful.training.events import Reporter
 from heedful.training.label_smoothing import perplexity
@@ -31,6 +29,7 @@ from heedful.training.memory_probe import require_memory
 from heedful.training.metrics import Interval, Results, StepResult, append_metrics
 from heedful.training.optimizer import learning_rate, optimizer_tensors
 from heedful.training.setup import Prepared, Task, chosen_device, prepared_run
+from heedful.training.signals import stop_signals
 from heedful.training.validation import Translate
 
 AGREE_EVERY = 20
@@ -62,7 +61,7 @@ def train(task: Task, *, report: Reporter, translate: Translate) -> Progress:
     try:
         prepared = prepared_run(task, device=device, world=world, report=report, translate=translate)
         prepared = require_memory(prepared, report=report)
-        with _signals() as stop:
+        with stop_signals() as stop:
             return Loop(prepared, report=report, stop=stop).run()
     finally:
         leave(world)
@@ -312,53 +311,6 @@ class Loop:
         }
 
 
-class Clock:
-    """Time spent on training itself, without validation and saving."""
-
-    def __init__(self, minutes: float) -> None:
-        self._earlier = minutes
-        self._began = self._saved = self._line = time.monotonic()
-        self._pauses = self._line_pauses = 0.0
-        self.last_pause = 0.0
-        self.tokens = 0
-        self.flops = 0.0
-
-    def start(self) -> None:
-        self._began = self._saved = self._line = time.monotonic()
-
-    def minutes(self) -> float:
-        """Of the whole run, earlier sessions included, everything counted."""
-        return self._earlier + (time.monotonic() - self._began) / 60
-
-    def since_saved(self) -> float:
-        return (time.monotonic() - self._saved) / 60
-
-    def saved(self) -> None:
-        self._saved = time.monotonic()
-
-    @contextlib.contextmanager
-    def paused(self) -> Iterator[None]:
-        began = time.monotonic()
-        try:
-            yield
-        finally:
-            self.last_pause = time.monotonic() - began
-            self._line_pauses += self.last_pause
-
-    def wall(self, facts: DeviceFacts, *, restart: bool = False) -> dict[str, Any]:
-        """The figures that depend on the clock, since the last line."""
-        seconds = max(1e-9, time.monotonic() - self._line - self._line_pauses)
-        figures = {
-            "seconds": round(self.minutes() * 60, 3),
-            "tokens_per_second": round(self.tokens / seconds, 1),
-            "peak_share": round(self.flops / seconds / facts.peak, 4) if facts.peak else None,
-            "memory_gib": facts.memory_gib(),
-        }
-        if restart:
-            self._line, self._line_pauses, self.tokens, self.flops = time.monotonic(), 0.0, 0, 0.0
-        return figures
-
-
 def _better(metric: str, value: float, best: dict[str, Any] | None) -> bool:
     if best is None or best["metric"] != metric or best["value"] is None:
         return True
@@ -367,24 +319,3 @@ def _better(metric: str, value: float, best: dict[str, Any] | None) -> bool:
 
 def _silent(_: events.Event) -> None:
     """The processes that are not the first say nothing."""
-
-
-@contextlib.contextmanager
-def _signals() -> Iterator[threading.Event]:
-    """An event that SIGTERM and Ctrl-C set, so that a step is finished and saved; a second Ctrl-C does not wait."""
-    stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-
-    def handle(number: int, _: object) -> None:
-        if stop.is_set() and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        stop.set()
-
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
