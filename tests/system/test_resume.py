@@ -103,7 +103,7 @@ def run_with_kills(corpus: Path, run: Path, *, kills: int, seed: int) -> int:
             for line in process.stderr:
                 if line.startswith("steps"):
                     break
-            time.sleep(draw.uniform(0, 0.6))
+            time.sleep(draw.uniform(0, 0.4))
         else:
             time.sleep(draw.uniform(0, 3))
         if process.poll() is None:
