@@ -20,9 +20,9 @@ from heedful.training.loop import train
 from heedful.training.setup import Task, built_model, load_weights
 from heedful.training.step import precision_for
 
-PAIRS, UNSEEN = 20_000, 300
-UNSEEN_SEED = 99
-"""`write_toy` draws its own sentences from the seeds 2 and 3."""
+PAIRS, UNSEEN = 20_000, 1000
+UNSEEN_SEED = 31_415
+"""`write_toy` draws its own sentences from the seeds 2 and 3, and the preset was chosen on sentences of seed 99."""
 
 
 def silent(_: Event) -> None:
