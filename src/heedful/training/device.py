@@ -25,9 +25,9 @@ class DeviceFacts:
     """Operations a second at most, where the device is known."""
 
     def memory_gib(self) -> float:
-        """The most memory that was in use so far: the GPU's, or this process's."""
+        """The most memory that was taken so far: from the GPU, what torch keeps for later use included, or the host's."""
         if self.device.type == "cuda":
-            return round(torch.cuda.max_memory_allocated(self.device) / 2**30, 2)
+            return round(torch.cuda.max_memory_reserved(self.device) / 2**30, 2)
         unit = 1 if sys.platform == "darwin" else 1024
         return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30, 2)
 

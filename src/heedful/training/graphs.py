@@ -29,6 +29,9 @@ class GraphedPieces:
         """``line`` is all that ``add`` adds to."""
         self._add, self._line = add, line
         self._captured: dict[tuple[int, ...], _Captured] = {}
+        # One stream and one pool for all captures: memory that one graph has freed serves the next only on the same
+        # stream. With a stream each, 32 graphs of the base model held 137 GiB instead of 11.
+        self._stream = torch.cuda.Stream()
         self._pool: Any = None
 
     def __call__(self, piece: Piece, target_tokens: int) -> None:
@@ -47,15 +50,15 @@ class GraphedPieces:
         mine = _copied(piece)
         tokens = torch.ones((), device=piece.source.device)
         kept = self._line.clone()
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
+        self._stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._stream):
             for _ in range(WARM_UP):
                 self._add(mine, tokens)
-        torch.cuda.current_stream().wait_stream(stream)
+        torch.cuda.current_stream().wait_stream(self._stream)
+        torch.cuda.empty_cache()  # what the warm-up held is of no use to a graph's own pool
         graph = torch.cuda.CUDAGraph()
         # thread_local: the thread that makes the next batches goes on copying meanwhile.
-        with torch.cuda.graph(graph, pool=self._pool, stream=stream, capture_error_mode="thread_local"):
+        with torch.cuda.graph(graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"):
             self._add(mine, tokens)
         self._pool = self._pool or graph.pool()
         self._captured[shape] = _Captured(graph, mine, tokens)
