@@ -25,7 +25,7 @@ class DeviceFacts:
     """Operations a second at most, where the device is known."""
 
     def memory_gib(self) -> float:
-        """The most memory that was taken so far: from the GPU, what torch keeps for later use included, or the host's."""
+        """The most memory taken so far: from the GPU, what torch keeps for later included, or by this process."""
         if self.device.type == "cuda":
             return round(torch.cuda.max_memory_reserved(self.device) / 2**30, 2)
         unit = 1 if sys.platform == "darwin" else 1024
