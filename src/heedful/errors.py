@@ -65,3 +65,7 @@ class CheckpointError(HeedfulError):
 
 class TrainingError(HeedfulError):
     """A run cannot begin or go on."""
+
+
+class SearchError(HeedfulError):
+    """A translation cannot be searched for as asked."""
