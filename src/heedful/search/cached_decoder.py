@@ -134,8 +134,7 @@ class CachedDecoder:
                 keys, values = layer.cross_attention.keys_and_values(memory)
                 kept.cross_keys[slots, :, :width] = keys.transpose(1, 2)
                 kept.cross_values[slots, :, :width] = values.transpose(1, 2)
-        self._real_BS[slots] = False
-        self._real_BS[slots, :width] = layout.real
+        self._real_BS.index_copy_(0, slots, F.pad(layout.real, (0, self.source_positions - width)))
 
     def _put_next(self) -> None:
         if self._graphs and self._encode_graph is None:
