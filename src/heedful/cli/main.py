@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from cyclopts import App
 
 from heedful import __version__
+from heedful.cli.attention import attention
 from heedful.cli.average import average
 from heedful.cli.config import config
 from heedful.cli.curves import curves
@@ -34,7 +35,7 @@ app = App(
     console=PatientConsole(),
     suppress_keyboard_interrupt=False,  # main() says what happened
 )
-for order, command in enumerate([prepare, data, plan, train, average, runs, curves, presets, config]):
+for order, command in enumerate([prepare, data, plan, train, average, attention, runs, curves, presets, config]):
     # cyclopts leaves a docstring's examples out of the help; a user looks for them first.
     _, _, examples = (command.__doc__ or "").partition("Examples\n    --------\n")
     app.command(command, sort_key=order, help_epilogue="**Examples**\n\n" + inspect.cleandoc(examples))
