@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -81,10 +83,11 @@ def attention(
         return
     if alignment:
         print(_alignment(maps, layer)["pharaoh"])
-        return
-    print(f"{maps.target_text}\nscore {maps.score:.4f}, log-probability {maps.log_probability:.4f}")
+    else:
+        print(f"{maps.target_text}\nscore {maps.score:.4f}, log-probability {maps.log_probability:.4f}")
     for path in files:
-        print(f"{path} is written")
+        # An alignment is for the next program, which wants nothing else.
+        print(f"{path} is written", file=sys.stderr if alignment else sys.stdout)
 
 
 def _check(sentence: str, target: str | None, *, weights: bool, as_json: bool) -> None:
@@ -111,7 +114,7 @@ def _check_places(output: Path | None, png: Path | None, *, overwrite: bool) -> 
 
 
 def _layer(given: int | None, layers: int) -> int:
-    """The layer to align by. The last but one is the one that published comparisons found to align best."""
+    """The layer to align by: without a word, the last but one, which tends to align best in models of six layers."""
     if given is None:
         return max(1, layers - 1)
     if not 1 <= given <= layers:
@@ -144,7 +147,9 @@ def _alignment(maps: AttentionMaps, layer: int) -> dict[str, Any]:
 def _described(maps: AttentionMaps, layer: int, *, weights: bool) -> dict[str, Any]:
     from heedful.evaluation.heads import head_table
 
-    facts = {name: getattr(maps, name) for name in ("source_text", "target_text", "score", "log_probability")}
+    facts: dict[str, Any] = {"source_text": maps.source_text, "target_text": maps.target_text}
+    for name, value in (("score", maps.score), ("log_probability", maps.log_probability)):
+        facts[name] = value if math.isfinite(value) else None  # JSON has no infinity
     facts |= {"source": maps.source, "target": maps.target, "alignment": _alignment(maps, layer)}
     arrays = {"encoder": maps.encoder, "decoder": maps.decoder, "cross": maps.cross}
     facts["heads"] = {

@@ -43,11 +43,13 @@ def words_of(subwords: Sequence[str]) -> list[Word]:
     words: list[Word] = []
     count = len(subwords) - (bool(subwords) and subwords[-1] == END_LABEL)
     for place, subword in enumerate(subwords[:count]):
-        # Spaces alone are no word: they belong to the word before them, or at the very beginning to the first.
-        if not words or (subword.startswith(" ") and words[-1].text and subword.strip(" ")):
-            words.append(Word(subword.strip(" "), (place,)))
-        else:
-            words[-1] = Word(words[-1].text + subword.strip(" "), (*words[-1].places, place))
+        # Spaces alone begin a word too: what follows them may be a subword without one.
+        if not words or (subword.startswith(" ") and words[-1].text):
+            words.append(Word("", ()))
+        words[-1] = Word(words[-1].text + subword.strip(" "), (*words[-1].places, place))
+    if len(words) > 1 and not words[-1].text:  # spaces at the end of the sentence
+        last = words.pop()
+        words[-1] = Word(words[-1].text, words[-1].places + last.places)
     return [word for word in words if word.text]
 
 

@@ -63,7 +63,7 @@ def mean_entropies(weights: np.ndarray) -> np.ndarray:
     exact = weights.astype(np.float64)
     logarithms = np.log(exact, out=np.zeros_like(exact), where=exact > 0)  # 0 · ln 0 is 0
     # A weight rounded to a little above 1 would make a tiny negative entropy.
-    return np.maximum(-(exact * logarithms).sum(-1), 0.0).mean(-1)
+    return np.asarray(np.maximum(-(exact * logarithms).sum(-1), 0.0).mean(-1))
 
 
 def even_entropy(queries: int, keys: int, *, causal: bool = False) -> float:
