@@ -63,7 +63,7 @@ def weights_in(data: dict[str, Any], kind: str) -> np.ndarray:
     """The weights, read number by number as the format says."""
     raw, size = base64.b64decode(data["kinds"][kind]["weights"]), data["bits"] // 8
     numbers = [int.from_bytes(raw[at : at + size], "little") for at in range(0, len(raw), size)]
-    return np.array(numbers).reshape(data["kinds"][kind]["shape"]) / (2 ** data["bits"] - 1)
+    return (np.array(numbers).reshape(data["kinds"][kind]["shape"]) / (2 ** data["bits"] - 1)) ** 2
 
 
 @pytest.mark.parametrize("name", MAPS)
@@ -73,7 +73,7 @@ def test_the_page_holds_the_weights_and_the_words(name: str) -> None:
     assert data["bits"] == 16
     for kind in KINDS:
         expected = getattr(maps, kind)
-        np.testing.assert_allclose(weights_in(data, kind), expected, atol=0.5 / 65535 + 1e-9)
+        assert (np.abs(weights_in(data, kind) - expected) <= np.sqrt(expected) / 65535 + 1e-9).all()
         assert (weights_in(data, kind)[expected == 0] == 0).all()
         assert len(data["kinds"][kind]["queries"]) == expected.shape[2]
         assert len(data["kinds"][kind]["keys"]) == expected.shape[3]
@@ -117,7 +117,7 @@ def test_a_long_sentence_stays_below_three_megabytes(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(module, "FINE_WEIGHTS", 500_000)
     coarse = Page(attention_page(maps)).data
     assert coarse["bits"] == 8
-    np.testing.assert_allclose(weights_in(coarse, "cross"), even, atol=0.5 / 255 + 1e-9)
+    np.testing.assert_allclose(weights_in(coarse, "cross"), even, atol=float(np.sqrt(1 / 60)) / 255 + 1e-5)
 
 
 def test_a_score_that_is_no_number_is_left_out() -> None:

@@ -50,8 +50,12 @@ def attention_page(maps: AttentionMaps) -> str:
 
 
 def stored_weights(weights: np.ndarray, *, bits: int) -> str:
-    """Weights from 0 to 1 as whole numbers up to 2^bits − 1, little-endian, in base64; an exact 0 or 1 stays exact."""
-    whole = np.rint(np.clip(weights, 0, 1).astype(np.float64) * (2**bits - 1))
+    """Weights as whole numbers from 0 to 2^bits − 1, little-endian, in base64; 0 and 1 stay exact.
+
+    It is the square root of a weight that is rounded, so that among hundreds of positions weak attention keeps its
+    differences: a weight w is right to within √w / (2^bits − 1).
+    """
+    whole = np.rint(np.sqrt(np.clip(weights, 0, 1).astype(np.float64)) * (2**bits - 1))
     return base64.b64encode(whole.astype(f"<u{bits // 8}").tobytes()).decode("ascii")
 
 

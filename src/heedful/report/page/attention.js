@@ -24,7 +24,7 @@ function decoded(text) {
   const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
   const width = data.bits / 8, weights = new Float32Array(bytes.length / width), most = 2 ** data.bits - 1;
   for (let i = 0; i < weights.length; i++) {
-    weights[i] = (width === 1 ? bytes[i] : bytes[2 * i] + 256 * bytes[2 * i + 1]) / most;
+    weights[i] = ((width === 1 ? bytes[i] : bytes[2 * i] + 256 * bytes[2 * i + 1]) / most) ** 2; // roots are stored
   }
   return weights;
 }
@@ -64,9 +64,11 @@ function painted(canvas, weights, rows, columns) {
   canvas.width = columns;
   canvas.height = rows;
   const context = canvas.getContext("2d"), image = context.createImageData(columns, rows);
+  const pixels = image.data;
   for (let i = 0; i < weights.length; i++) {
     const at = 3 * Math.round(255 * Math.sqrt(weights[i]));
-    image.data.set([table[at], table[at + 1], table[at + 2], 255], 4 * i);
+    for (let c = 0; c < 3; c++) pixels[4 * i + c] = table[at + c];
+    pixels[4 * i + 3] = 255;
   }
   context.putImageData(image, 0, 0);
   return canvas;
@@ -123,7 +125,10 @@ function drawGrid() {
   grid.replaceChildren();
   grid.style.gridTemplateColumns = `1.2rem repeat(${heads.length}, minmax(18px, 1fr))`;
   element("span", {}, "", grid);
-  for (const head of heads) element("span", { "aria-hidden": "true" }, head === MEAN ? "mean" : head + 1, grid);
+  for (const head of heads) {
+    const name = element("span", { "aria-hidden": "true" }, head === MEAN ? "mean" : head + 1, grid);
+    name.classList.toggle("mean", head === MEAN);
+  }
   for (let layer = 0; layer < kind.layers; layer++) {
     element("span", { "aria-hidden": "true" }, layer + 1, grid);
     for (const head of heads) {
@@ -272,7 +277,7 @@ function drawLines(svg, kind, weights) {
     const other = side === "query" ? "key" : "query", names = { query: kind.queries, key: kind.keys };
     const weightOf = (i) => (side === "query" ? weights[index * kind.columns + i] : weights[i * kind.columns + index]);
     // Alone, weak lines may be seen too.
-    const opacity = (line) => (side === null ? line.weight : line[side] === index ? Math.sqrt(line.weight) : 0.02);
+    const opacity = (line) => (side === null ? line.weight : line[side] === index ? Math.sqrt(line.weight) : 0);
     for (const line of lines) line.node.setAttribute("opacity", opacity(line));
     for (const name of ["key", "query"]) for (const token of tokens[name]) token.mark("", false);
     if (side === null) return;
@@ -424,7 +429,6 @@ byId("score").textContent = [
   data.score === null ? "" : data.score.toFixed(4),
   data.log_probability === null ? "" : `log-probability ${data.log_probability.toFixed(4)}`,
 ].filter(Boolean).join(", ").replaceAll(/-(?=\d)/g, "−");
-const half = 0.5 / (2 ** data.bits - 1);
-byId("precision").textContent = `, kept here to within ${half.toPrecision(1)}`;
+byId("precision").textContent = `, kept here to within ${(1 / (2 ** data.bits - 1)).toPrecision(1)}, small ones more exactly`;
 state.layer = Math.max(0, data.kinds.cross.layers - 2); // where alignments are mostly clearest
 redraw();
