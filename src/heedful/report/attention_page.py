@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 FINE_WEIGHTS = 1_100_000
 """Up to so many weights, 16 bits each: a page of at most 3 MB. More get 8."""
 KINDS = ("encoder", "decoder", "cross")
+SCRIPTS = ("weights.js", "views.js", "attention.js")
 
 
 def write_attention_page(maps: AttentionMaps, path: Path, *, overwrite: bool = False) -> Path:
@@ -43,7 +44,7 @@ def attention_page(maps: AttentionMaps) -> str:
         "title": html.escape(maps.source_text),
         "style": _file("attention.css"),
         "data": _as_script(_data(maps)),
-        "script": _file("attention.js"),
+        "script": "\n".join(_file(name) for name in SCRIPTS),
     }
     # One pass: a sentence that spells one of the marks stays a sentence.
     return re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], _file("attention.html"))
