@@ -1,0 +1,258 @@
+"""``heedful translate`` and ``heedful score`` as a user meets them, and the same through the library."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.trained_toys import train_toy
+from tests.training_toys import toy_sentences
+
+import heedful
+from heedful.cli.main import main
+from heedful.errors import SearchError
+from heedful.search import translator as translator_module
+from heedful.search.options import SearchOptions
+
+LINES = [" ".join(words) for words in toy_sentences(40, seed=77)]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train_toy(tmp_path_factory.mktemp("toy"))
+
+
+@pytest.fixture(scope="module")
+def translator(model: Path) -> heedful.Translator:
+    return heedful.load(model, device="cpu", precision="float64")
+
+
+def run(*arguments: str | Path, given: str | bytes = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "heedful", *map(str, arguments)]
+    data = given.encode() if isinstance(given, str) else given
+    done = subprocess.run(command, check=False, capture_output=True, input=data, env={**os.environ, "COLUMNS": "200"})
+    return subprocess.CompletedProcess(command, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def run_here(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
+    """The same without a process of its own: exit code, output, errors."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main(list(map(str, arguments)))
+    captured = capsys.readouterr()
+    assert isinstance(ended.value.code, int)
+    return ended.value.code, captured.out, captured.err
+
+
+def test_arguments_a_file_and_standard_input_give_the_same(
+    model: Path, translator: heedful.Translator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [*LINES[:6], "", "  ", LINES[6]]
+    expected = "".join(f"{text}\n" for text in translator.translate(lines))
+    assert expected.split("\n")[6:8] == ["", ""]
+    with gzip.open(tmp_path / "input.gz", "wt") as file:
+        file.write("".join(f"{line}\n" for line in lines))
+    options = ("--model", model, "--precision", "float64", "--threads", "1")
+    assert run_here(capsys, "translate", *options, *lines)[1] == expected
+    assert run("translate", *options, given="\n".join(lines)).stdout == expected
+    to_file = run("translate", *options, "--input", tmp_path / "input.gz", "--output", tmp_path / "out" / "x")
+    assert (to_file.returncode, to_file.stdout) == (0, "")
+    assert "translated 1 lines" in to_file.stderr
+    assert (tmp_path / "out" / "x").read_text() == expected
+    code, _, errors = run_here(capsys, "translate", *options, "ba", "--output", tmp_path / "out" / "x")
+    assert code == 2
+    assert "--overwrite replaces it" in errors
+
+
+def test_columns_and_json_say_the_same(
+    model: Path, translator: heedful.Translator, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = SearchOptions(n_best=3)
+    expected = list(translator.hypotheses(LINES[:3], options))
+    given = ("translate", "--model", model, "--precision", "float64", "--n-best", "3", "--alignment", *LINES[:3])
+    rows = [line.split("\t") for line in run_here(capsys, *given, "--scores")[1].splitlines()]
+    assert [row[0] for row in rows] == [str(number) for number, best in enumerate(expected, 1) for _ in best]
+    assert [row[2] for row in rows] == [one.text for best in expected for one in best]
+    assert [float(row[1]) for row in rows] == pytest.approx([one.score for best in expected for one in best], abs=1e-4)
+    objects = [json.loads(line) for line in run_here(capsys, *given, "--json")[1].splitlines()]
+    assert [entry["source"] for entry in objects] == LINES[:3]
+    found = [one for entry in objects for one in entry["translations"]]
+    assert [(one["text"], one["alignment"]) for one in found] == [(row[2], row[3]) for row in rows]
+    for best in expected:
+        assert [one.score for one in best] == sorted((one.score for one in best), reverse=True)
+        assert len({one.text for one in best}) == len(best)
+
+
+def test_forced_decoding_scores_what_the_search_found(
+    model: Path, translator: heedful.Translator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    best = [found[0] for found in translator.hypotheses(LINES[:8])]
+    scored = translator.score(LINES[:8], [one.text for one in best])
+    same = [n for n, one in enumerate(best) if one.ids == ids_of(translator, one.text)]
+    assert len(same) > 4  # where the model wrote a word as the vocabulary does
+    for number in same:
+        assert scored[number].log_probability == pytest.approx(best[number].log_probability, abs=1e-9)
+    (tmp_path / "s").write_text("\n".join(LINES[:8]) + "\n")
+    (tmp_path / "t").write_text("\n".join(one.text for one in best) + "\n")
+    files = ("score", "--model", model, "--source", tmp_path / "s", "--target", tmp_path / "t")
+    _, out, errors = run_here(capsys, *files, "--precision", "float64")
+    assert [float(line.split("\t")[0]) for line in out.splitlines()] == pytest.approx(
+        [one.log_probability for one in scored], abs=1e-4
+    )
+    assert "8 pairs, perplexity" in errors
+    *pairs, whole = [json.loads(line) for line in run_here(capsys, *files, "--json", "--quiet")[1].splitlines()]
+    assert whole["whole"]["log_probability"] == pytest.approx(sum(one.log_probability for one in scored), rel=1e-4)
+    assert pairs[0]["subwords"][-1]["subword"] == "</s>"
+    assert len(pairs[0]["subwords"]) == scored[0].tokens
+
+
+def ids_of(translator: heedful.Translator, text: str) -> tuple[int, ...]:
+    return tuple(translator.saved.target_subwords.encode([text])[0].tolist())
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 7, 64])
+def test_a_translation_does_not_depend_on_its_batch(
+    model: Path, translator: heedful.Translator, batch_size: int
+) -> None:
+    other = heedful.load(model, device="cpu", precision="float64", batch_size=batch_size)
+    order = np.random.default_rng(1).permutation(len(LINES))
+    shuffled = other.translate([LINES[place] for place in order])
+    assert [shuffled[place] for place in np.argsort(order)] == translator.translate(LINES)
+
+
+def test_samples_depend_on_seed_and_line_alone(translator: heedful.Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = SearchOptions(method="sample", beam_size=2, n_best=2, seed=5)
+    whole = [[one.text for one in found] for found in translator.hypotheses(LINES[:9], options)]
+    monkeypatch.setattr(translator_module, "BATCHES_AT_ONCE", 1)
+    monkeypatch.setattr(translator, "batch_size", 2)
+    assert [[one.text for one in found] for found in translator.hypotheses(LINES[:9], options)] == whole
+    other = SearchOptions(method="sample", beam_size=2, n_best=2, seed=6)
+    assert [[one.text for one in found] for found in translator.hypotheses(LINES[:9], other)] != whole
+
+
+def test_a_long_line_is_translated_sentence_by_sentence(
+    translator: heedful.Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sentences = [f"{line}." for line in LINES[:4]]
+    monkeypatch.setattr(translator_module, "MOST_SOURCE_TOKENS", 16)
+    options = replace(translator.options, min_length=3)
+    apart = translator.translate(sentences, options=options)
+    assert translator.translate([" ".join(sentences)], options=options) == [" ".join(apart)]
+    with pytest.raises(SearchError, match=r"line 2: a sentence of \d+ subwords, and it has no full stop"):
+        translator.translate([LINES[0], " ".join(LINES[:4])])
+
+
+def test_a_prefix_and_a_forbidden_word_are_obeyed(translator: heedful.Translator) -> None:
+    options = replace(translator.options, min_length=4)
+    best = translator.translate([LINES[0]], options=options)[0]
+    started = next(iter(translator.hypotheses([LINES[0]], prefix="ba de")))[0].text
+    assert started.startswith("ba de")
+    word = best.split()[0]
+    without = translator.translate([LINES[0]], options=translator.forbidding([word], options))[0]
+    assert word not in without.split()
+    assert without
+
+
+def test_the_attention_of_a_translation_is_shown_with_its_subwords(translator: heedful.Translator) -> None:
+    maps = translator.attention(LINES[0])
+    assert maps.target_text == translator.translate([LINES[0]])[0]
+    assert "".join(maps.source[:-1]).strip() == LINES[0]
+    assert maps.cross.shape == (2, 2, len(maps.target), len(maps.source))
+    forced = translator.attention(LINES[0], target=maps.target_text)
+    if forced.target == maps.target:
+        assert forced.cross == pytest.approx(maps.cross, abs=1e-5)
+
+
+def test_a_reader_that_leaves_early_is_no_error(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "many").write_text("".join(f"{line}\n" for line in LINES * 10))
+    command = f"{sys.executable} -m heedful translate --model {model} --input {tmp_path / 'many'} --threads 1 | head -2"
+    done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 2
+    assert "Traceback" not in done.stderr
+
+
+def damaged(model: Path, tmp_path: Path, what: str) -> Path:
+    """A copy of the model with something wrong."""
+    copy = tmp_path / "copy"
+    shutil.copytree(model, copy)
+    if what == "half-written":
+        shutil.rmtree(copy / "averaged")
+        (sorted((copy / "checkpoints").iterdir())[-1] / "state.json").unlink()
+    elif what == "damaged":
+        (copy / "averaged" / "model.safetensors").write_bytes(b"no weights")
+    elif what == "no checkpoint":
+        shutil.rmtree(copy / "averaged")
+        shutil.rmtree(copy / "checkpoints")
+    elif what == "other version":
+        description = json.loads((copy / "run.json").read_text())
+        description["config"]["model"]["d_gamma"] = 3
+        (copy / "run.json").write_text(json.dumps(description))
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        ("half-written", "is not a checkpoint: no state.json in it; the one before is"),
+        ("damaged", "is damaged: its contents are not what was written"),
+        ("no checkpoint", "has no checkpoint yet"),
+        ("other version", "holds settings that this version cannot use"),
+    ],
+)
+def test_a_model_that_cannot_be_read_is_named(
+    model: Path, tmp_path: Path, what: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, errors = run_here(capsys, "translate", "--model", damaged(model, tmp_path, what), "ba")
+    assert (code, out) == (2, "")
+    assert says in errors
+
+
+def test_what_is_no_model_is_refused_with_the_reason(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (tmp_path / "model.pt").open("wb") as file:
+        pickle.dump({"weights": 1}, file)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "input").write_bytes(b"ba\n\xff\xfe\x00\x01\n")
+    mistakes: list[tuple[Sequence[str | Path], str]] = [
+        (("--model", tmp_path / "model.pt", "ba"), "is a pickle"),
+        (("--model", tmp_path / "empty", "ba"), "is not a run: no run.json in it"),
+        (("--model", tmp_path / "missing", "ba"), "there is no folder"),
+        (("--model", model / "run.json", "ba"), "give its folder"),
+        (("--model", model, "--input", tmp_path / "missing"), "there is no file"),
+        (("--model", model, "--input", tmp_path / "input"), "line 2"),
+        (("--model", model, "--n-best", "0", "ba"), "--n-best 0"),
+        (("--model", model, "--greedy", "--sample", "ba"), "exclude each other"),
+        (("--model", model, "--device", "tpu", "ba"), "must be auto, cpu, cuda or cuda:N"),
+        (("--model", model, "--precision", "int8", "ba"), "precision int8"),
+        (("--model", model, "--alignment", "--alignment-layer", "9", "ba"), "layers 1 to 2"),
+        (("ba",), "which model?"),
+    ]
+    for arguments, says in mistakes:
+        code, _, errors = run_here(capsys, "translate", *arguments)
+        assert code == 2, arguments
+        assert says in errors, errors
+    binary = run("translate", "--model", model, given=b"ba\n\xff\n")
+    assert binary.returncode == 2
+    assert "standard input, line 2" in binary.stderr
+
+
+def test_files_of_different_length_are_refused(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "two").write_text("ba\nbe\n")
+    (tmp_path / "one").write_text("ba\n")
+    code, _, errors = run_here(
+        capsys, "score", "--model", model, "--source", tmp_path / "two", "--target", tmp_path / "one"
+    )
+    assert code == 2
+    assert "one has 1 lines and" in errors
