@@ -65,3 +65,11 @@ class CheckpointError(HeedfulError):
 
 class TrainingError(HeedfulError):
     """A run cannot begin or go on."""
+
+
+class ScoreError(HeedfulError):
+    """Translations cannot be scored as asked."""
+
+
+class MissingExtraError(HeedfulError):
+    """What was asked for needs a package that is not installed; the message says which."""
