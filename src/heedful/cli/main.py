@@ -14,9 +14,11 @@ from cyclopts import App
 
 from heedful import __version__
 from heedful.cli.average import average
+from heedful.cli.compare import compare
 from heedful.cli.config import config
 from heedful.cli.curves import curves
 from heedful.cli.data import data
+from heedful.cli.evaluate import evaluate
 from heedful.cli.plan import plan
 from heedful.cli.prepare import prepare
 from heedful.cli.presets import presets
@@ -34,7 +36,9 @@ app = App(
     console=PatientConsole(),
     suppress_keyboard_interrupt=False,  # main() says what happened
 )
-for order, command in enumerate([prepare, data, plan, train, average, runs, curves, presets, config]):
+for order, command in enumerate(
+    [prepare, data, plan, train, average, evaluate, compare, runs, curves, presets, config]
+):
     # cyclopts leaves a docstring's examples out of the help; a user looks for them first.
     _, _, examples = (command.__doc__ or "").partition("Examples\n    --------\n")
     app.command(command, sort_key=order, help_epilogue="**Examples**\n\n" + inspect.cleandoc(examples))
