@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from heedful.model.positional_encoding import positional_encoding as positional_encoding
     from heedful.model.scaled_dot_product_attention import scaled_dot_product_attention as scaled_dot_product_attention
     from heedful.model.transformer import Transformer as Transformer
+    from heedful.search.translator import Translator as Translator
+    from heedful.search.translator import load as load
     from heedful.training.label_smoothing import label_smoothed_loss as label_smoothed_loss
     from heedful.training.optimizer import learning_rate as learning_rate
 
@@ -37,6 +39,8 @@ _HOME = {
     "EncoderLayer": "heedful.model.encoder",
     "DecoderLayer": "heedful.model.decoder",
     "Transformer": "heedful.model.transformer",
+    "Translator": "heedful.search.translator",
+    "load": "heedful.search.translator",
     "label_smoothed_loss": "heedful.training.label_smoothing",
     "learning_rate": "heedful.training.optimizer",
 }

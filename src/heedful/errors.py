@@ -73,3 +73,7 @@ class ScoreError(HeedfulError):
 
 class MissingExtraError(HeedfulError):
     """What was asked for needs a package that is not installed; the message says which."""
+
+
+class SearchError(HeedfulError):
+    """A translation cannot be searched for as asked."""

@@ -13,9 +13,15 @@ from typing import Any
 
 import pytest
 from sacrebleu.metrics.bleu import BLEU
+from tests.training_toys import write_toy
 
-from heedful.cli import models
 from heedful.cli.main import main
+from heedful.cli.model_options import ModelOptions
+from heedful.presets import resolve
+from heedful.search.model_search import greedy_translations
+from heedful.search.options import SearchOptions
+from heedful.training.loop import train
+from heedful.training.setup import Task
 
 SOURCES = ["a dog runs", "two men talk", "the house is red-white", "a child sleeps", "it rains"]
 REFERENCES = ["ein Hund läuft", "zwei Männer reden", "das Haus ist rot-weiß", "ein Kind schläft", "es regnet"]
@@ -32,27 +38,32 @@ class Translation:
 @dataclass(frozen=True)
 class Scored:
     log_probability: float
-    token_log_probabilities: list[float]
+    tokens: int
 
 
 class PretendedModel:
     """Says what it was given to say, two subwords a word; finds every subword of a reference as likely as 1 in 8."""
 
     device = "cpu"
+    options = SearchOptions(beam_size=3)
+
+    def forbidding(self, words: tuple[str, ...], options: SearchOptions) -> SearchOptions:
+        assert words == ()
+        return options
 
     def __init__(self, said: list[str]) -> None:
         self.said = dict(zip(SOURCES, said, strict=True))
 
     def hypotheses(self, lines: Iterable[str], options: Any) -> Iterator[list[Translation]]:
-        assert options == "the options"
+        assert options == SearchOptions(beam_size=3)
         for line in lines:
             yield [Translation(self.said[line], [3] * 2 * len(self.said[line].split())), Translation("worse", [3])]
 
     def scores(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Scored]:
         for source, reference in pairs:
             assert reference == dict(zip(SOURCES, REFERENCES, strict=True))[source]
-            each = [math.log(1 / 8)] * (2 * len(reference.split()) + 1)
-            yield Scored(sum(each), each)
+            tokens = 2 * len(reference.split()) + 1
+            yield Scored(tokens * math.log(1 / 8), tokens)
 
 
 @pytest.fixture
@@ -68,8 +79,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     said = {"good-run": ["\n".join(GOOD[0].split()), *GOOD[1:]], "bad-run": BAD}
     for name in said:
         (tmp_path / name).mkdir()
-    monkeypatch.setattr(models, "loaded", lambda model, *, device: PretendedModel(said[model.name]))
-    monkeypatch.setattr(models, "search_options", lambda: "the options")
+    monkeypatch.setattr(ModelOptions, "translator", lambda self: PretendedModel(said[self.model]))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -243,6 +253,7 @@ def test_a_comparison_is_shown(folder: Path, capsys: pytest.CaptureFixture[str])
         (["bad.out", "good-run", "--reference", "test.de"], "good-run is a folder, so a model, and --source was not"),
         (["empty.de", "good.out", "--reference", "test.de"], "empty.de is empty"),
         (["binary.de", "good.out", "--reference", "test.de"], "binary.de, line 1: not UTF-8"),
+        (["bad.out", "good.out", "--reference", "test.de", "--model", "x"], "--model x: the two systems are arguments"),
         (["bad.out", "good.out", "--reference", "test.de", "--trials", "0"], "--trials 0: must be at least 1"),
     ],
 )
@@ -253,3 +264,32 @@ def test_a_comparison_that_cannot_be_is_refused(
     out, err = capsys.readouterr()
     assert message in err
     assert out == ""
+
+
+def test_a_real_model_is_evaluated_and_compared_with_what_it_wrote(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = write_toy(tmp_path, task="copy", pairs=200, valid=12)
+    monkeypatch.chdir(tmp_path)
+    sizes = ["d_model=16", "d_ff=32", "num_heads=2", "encoder_layers=1", "decoder_layers=1"]
+    times = ["steps=3", "validation_steps=0", "checkpoint_steps=3", "source_tokens=256", "target_tokens=256"]
+    settings = [f"model.{size}" for size in sizes] + [f"training.{time}" for time in times]
+    config = resolve(name="tiny", settings=settings)
+    task = Task(config=config, data=corpus, run=Path("run"), preset="tiny", device="cpu")
+    train(task, report=lambda _: None, translate=greedy_translations)
+    files = ["--source", "valid.source", "--reference", "valid.target", "--quiet", "--json"]
+    search = ["--beam-size", "2", "--max-length", "8"]
+    assert evaluated("--model", "run", *files, *search, "--output", "out") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["search"]["beam_size"] == 2
+    assert leaving("score", "--model", "run", *files[:2], "--target", "valid.target", "--json", "--quiet") == 0
+    whole = json.loads(capsys.readouterr().out.splitlines()[-1])["whole"]
+    assert facts["perplexity"]["per_subword"] == pytest.approx(whole["perplexity"])
+    assert facts["perplexity"]["per_word"] == pytest.approx(whole["perplexity_per_word"])
+    assert (
+        leaving("translate", "--model", "run", "--input", "valid.source", "--output", "out2", *search, "--quiet") == 0
+    )
+    assert (tmp_path / "out").read_text(encoding="utf-8") == (tmp_path / "out2").read_text(encoding="utf-8")
+    assert leaving("compare", "run", "out", *files, *search, "--resamples", "20", "--trials", "20") == 0
+    rows = json.loads(capsys.readouterr().out)["comparisons"]
+    assert [row["randomisation_p_value"] for row in rows] == [1, 1, 1]

@@ -11,13 +11,14 @@ from tests.training_toys import TASKS, toy_sentences, write_toy
 
 from heedful.checkpoint.averaging import AVERAGED
 from heedful.checkpoint.checkpoints import read_checkpoint
+from heedful.checkpoint.models import load_weights
 from heedful.data.corpus import Corpus
 from heedful.presets import resolve
-from heedful.search.greedy import greedy_translations
+from heedful.search.model_search import greedy_translations
 from heedful.text.subwords import Subwords
 from heedful.training.events import Event
 from heedful.training.loop import train
-from heedful.training.setup import Task, built_model, load_weights
+from heedful.training.setup import Task, built_model
 from heedful.training.step import precision_for
 
 PAIRS, UNSEEN = 20_000, 1000

@@ -14,7 +14,7 @@ from tests.training_toys import write_toy
 from heedful.checkpoint.checkpoints import entries, read_checkpoint
 from heedful.errors import CheckpointError, HeedfulError, TrainingError
 from heedful.presets import resolve
-from heedful.search.greedy import greedy_translations
+from heedful.search.model_search import greedy_translations
 from heedful.training import events
 from heedful.training.loop import Progress, train
 from heedful.training.setup import Task

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from heedful.cli import models
 from heedful.cli.evaluation_display import print_comparison
+from heedful.cli.model_options import ModelOptions, SearchChoices
 from heedful.cli.numbers import require_at_least
 from heedful.cli.progress import progress
 from heedful.cli.terminal import print_json
@@ -33,10 +34,11 @@ def compare(
     examples: int = 3,
     resamples: int = RESAMPLES,
     trials: int = TRIALS,
-    seed: int = SEED,
-    device: str = "auto",
+    resample_seed: int = SEED,
     quiet: Flag = False,
     as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+    model: ModelOptions = ModelOptions(),  # noqa: B008
+    search: SearchChoices = SearchChoices(),  # noqa: B008
 ) -> None:
     """Say whether one system is better than another, or whether the difference may be luck.
 
@@ -59,10 +61,8 @@ def compare(
         How many test sets to draw for the bootstrap.
     trials
         How often to exchange outputs at random.
-    seed
+    resample_seed
         What both are drawn with.
-    device
-        auto, cpu, cuda or cuda:N, for models.
     quiet
         Show no progress.
     as_json
@@ -75,6 +75,10 @@ def compare(
     heedful compare old.out runs/base --source test.en --reference test.de --json
     """
     require_at_least(examples=(examples, 0), resamples=(resamples, 1), trials=(trials, 1))
+    if model.model is not None:
+        raise ScoreError(
+            f"--model {model.model}: the two systems are arguments, as in heedful compare {model.model} FILE"
+        )
     files = [path for path in (a, b) if not path.is_dir()]
     if len(files) < 2 and source is None:
         raise ScoreError(f"{a if a.is_dir() else b} is a folder, so a model, and --source was not given to translate")
@@ -83,10 +87,10 @@ def compare(
     lines = dict(read)
     test = TestSet(lines[reference], None if source is None else lines[source])
     outputs_a, outputs_b = (
-        lines[path] if path in files else _translations(path, test, device=device, quiet=quiet) for path in (a, b)
+        lines[path] if path in files else _translations(path, test, model, search, quiet=quiet) for path in (a, b)
     )
     counts_a, counts_b = (system_counts(outputs, test.references) for outputs in (outputs_a, outputs_b))
-    found = comparisons(counts_a, counts_b, resamples=resamples, trials=trials, seed=seed)
+    found = comparisons(counts_a, counts_b, resamples=resamples, trials=trials, seed=resample_seed)
     differing = leads(test, System(outputs_a, counts_a.chrf), System(outputs_b, counts_b.chrf), count=examples)
     facts = {
         "a": str(a),
@@ -98,7 +102,7 @@ def compare(
         "level": LEVEL,
         "resamples": resamples,
         "trials": trials,
-        "seed": seed,
+        "seed": resample_seed,
         "examples": dataclasses.asdict(differing),
     }
     if as_json:
@@ -107,7 +111,8 @@ def compare(
         print_comparison(facts)
 
 
-def _translations(model: Path, test: TestSet, *, device: str, quiet: bool) -> list[str]:
+def _translations(run: Path, test: TestSet, model: ModelOptions, search: SearchChoices, *, quiet: bool) -> list[str]:
+    translator = dataclasses.replace(model, model=str(run)).translator()
+    options = search.options(translator)
     with progress(unit="sentences", quiet=quiet) as report:
-        loaded = models.loaded(model, device=device)
-        return models.translated(loaded, test.sources or [], options=models.search_options(), report=report).outputs
+        return models.translated(translator, test.sources or [], options=options, report=report).outputs

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from heedful.cli import models
 from heedful.cli.evaluation_display import print_evaluation
+from heedful.cli.model_options import ModelOptions, SearchChoices
 from heedful.cli.numbers import require_at_least
 from heedful.cli.progress import progress
 from heedful.cli.terminal import print_json
@@ -28,17 +29,17 @@ def evaluate(
     *,
     reference: Path,
     source: Path | None = None,
-    model: Path | None = None,
     hypothesis: Path | None = None,
     output: Path | None = None,
     overwrite: Flag = False,
     language: str | None = None,
     examples: int = 5,
     resamples: int = RESAMPLES,
-    seed: int = SEED,
-    device: str = "auto",
+    resample_seed: int = SEED,
     quiet: Flag = False,
     as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+    model: ModelOptions = ModelOptions(),  # noqa: B008
+    search: SearchChoices = SearchChoices(),  # noqa: B008
 ) -> None:
     """Score a model, or translations that are there already: BLEU, chrF, TER, each with interval and signature.
 
@@ -51,10 +52,8 @@ def evaluate(
         How the sentences should be translated, one a line.
     source
         The text to translate; line n of the reference belongs to its line n.
-    model
-        Translate the source with the model of this run folder.
     hypothesis
-        Score this file instead; --source then only serves the examples.
+        Score this file instead of a model's translations; --source then only serves the examples.
     output
         Save the model's translations to this file.
     overwrite
@@ -65,10 +64,8 @@ def evaluate(
         How many of the worst sentences to show.
     resamples
         How many test sets to draw for the intervals.
-    seed
+    resample_seed
         What they are drawn with.
-    device
-        auto, cpu, cuda or cuda:N.
     quiet
         Show no progress.
     as_json
@@ -80,7 +77,7 @@ def evaluate(
 
     heedful evaluate --hypothesis test.out --source test.en --reference test.de --json
     """
-    _require_sense(model, hypothesis, source=source, output=output)
+    _require_sense(model.model, hypothesis, source=source, output=output)
     require_at_least(examples=(examples, 0), resamples=(resamples, 1))
     language = language or language_of(reference)
     require_language(language)
@@ -90,25 +87,25 @@ def evaluate(
     test = TestSet(lines[reference], None if source is None else lines[source])
     if output is not None:
         require_writable(output, overwrite=overwrite)
-    named = {"source": source, "reference": reference, "model": model, "hypothesis": hypothesis}
+    named = {"source": source, "reference": reference, "model": model.model, "hypothesis": hypothesis}
     facts: dict[str, Any] = {name: None if path is None else str(path) for name, path in named.items()}
-    if model is not None:
-        outputs, measured = _of_model(model, test, device=device, quiet=quiet)
+    if model.model is not None:
+        outputs, measured = _of_model(test, model, search, quiet=quiet)
         if output is not None:
             write_lines(output, outputs)
     else:
         assert hypothesis is not None, "a model or a file"
-        outputs, measured = lines[hypothesis], {"speed": None, "perplexity": None}
-    drawn = {"examples": examples, "resamples": resamples, "seed": seed}
+        outputs, measured = lines[hypothesis], {"search": None, "speed": None, "perplexity": None}
+    drawn = {"examples": examples, "resamples": resamples, "seed": resample_seed}
     report = system_report(test, outputs, language=language, **drawn)
-    facts |= {**measured, **dataclasses.asdict(report), "resamples": resamples, "seed": seed}
+    facts |= {**measured, **dataclasses.asdict(report), "resamples": resamples, "seed": resample_seed}
     if as_json:
         print_json(facts)
     else:
         print_evaluation(facts)
 
 
-def _require_sense(model: Path | None, hypothesis: Path | None, *, source: Path | None, output: Path | None) -> None:
+def _require_sense(model: str | None, hypothesis: Path | None, *, source: Path | None, output: Path | None) -> None:
     if (model is None) == (hypothesis is None):
         given = "neither was" if model is None else "both were"
         raise ScoreError(
@@ -120,17 +117,20 @@ def _require_sense(model: Path | None, hypothesis: Path | None, *, source: Path 
         raise ScoreError("--output was given without --model: there are no new translations to save")
 
 
-def _of_model(model: Path, test: TestSet, *, device: str, quiet: bool) -> tuple[list[str], dict[str, Any]]:
+def _of_model(
+    test: TestSet, model: ModelOptions, search: SearchChoices, *, quiet: bool
+) -> tuple[list[str], dict[str, Any]]:
     """The model's translations, and what is only known of a model."""
     sources = test.sources or []
-    loaded = models.loaded(model, device=device)
+    translator = model.translator()
+    options = search.options(translator)
     with progress(unit="sentences", quiet=quiet) as report:
-        found = models.translated(loaded, sources, options=models.search_options(), report=report)
-        likelihood = models.likelihood(loaded, sources, test.references, report=report)
+        found = models.translated(translator, sources, options=options, report=report)
+        likelihood = models.likelihood(translator, sources, test.references, report=report)
     speed = {
         "device": found.device,
         "seconds": found.seconds,
         "sentences_per_second": len(found.outputs) / found.seconds,
         "target_tokens_per_second": found.tokens / found.seconds,
     }
-    return found.outputs, {"speed": speed, "perplexity": likelihood.described()}
+    return found.outputs, {"search": dataclasses.asdict(options), "speed": speed, "perplexity": likelihood.described()}

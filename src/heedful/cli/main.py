@@ -23,8 +23,10 @@ from heedful.cli.plan import plan
 from heedful.cli.prepare import prepare
 from heedful.cli.presets import presets
 from heedful.cli.runs import runs
+from heedful.cli.score import score
 from heedful.cli.terminal import PatientConsole
 from heedful.cli.train import train
+from heedful.cli.translate import translate
 from heedful.errors import HeedfulError
 
 app = App(
@@ -36,9 +38,8 @@ app = App(
     console=PatientConsole(),
     suppress_keyboard_interrupt=False,  # main() says what happened
 )
-for order, command in enumerate(
-    [prepare, data, plan, train, average, evaluate, compare, runs, curves, presets, config]
-):
+COMMANDS = [prepare, data, plan, train, average, translate, score, evaluate, compare, runs, curves, presets, config]
+for order, command in enumerate(COMMANDS):
     # cyclopts leaves a docstring's examples out of the help; a user looks for them first.
     _, _, examples = (command.__doc__ or "").partition("Examples\n    --------\n")
     app.command(command, sort_key=order, help_epilogue="**Examples**\n\n" + inspect.cleandoc(examples))

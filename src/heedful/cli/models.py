@@ -5,23 +5,15 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 from heedful.cli.progress import Report
 
-
-class Model(Protocol):
-    """What is asked of a translator."""
-
-    @property
-    def device(self) -> Any: ...
-
-    def hypotheses(self, lines: Iterable[str], options: Any) -> Iterator[list[Any]]: ...
-
-    def scores(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Any]: ...
+if TYPE_CHECKING:
+    from heedful.search.options import SearchOptions
+    from heedful.search.translator import Translator
 
 
 @dataclass(frozen=True)
@@ -52,39 +44,27 @@ class Likelihood:
         return {name: number if math.isfinite(number) else None for name, number in numbers.items()}
 
 
-def loaded(model: Path, *, device: str) -> Model:
-    """The model of a run folder."""
-    from heedful.search.translator import Translator  # pyright: ignore[reportMissingImports]
-
-    return Translator.load(model, device=device)
-
-
-def search_options() -> Any:
-    """How translations are searched for. The place where --beam-size and its like will be handed on."""
-    from heedful.search.translator import SearchOptions  # pyright: ignore[reportMissingImports]
-
-    return SearchOptions()
-
-
-def translated(model: Model, sources: Sequence[str], *, options: Any, report: Report) -> Translated:
+def translated(translator: Translator, sources: Sequence[str], *, options: SearchOptions, report: Report) -> Translated:
     """The best translation of each line, each one line."""
     outputs: list[str] = []
     tokens, began = 0, time.perf_counter()
-    for hypotheses in model.hypotheses(sources, options):
+    for hypotheses in translator.hypotheses(sources, options):
         # A line end inside a translation would shift every line after it in a file.
         outputs.append(hypotheses[0].text.replace("\n", " "))
         tokens += len(hypotheses[0].ids) + 1
         report("translating", len(outputs), len(sources))
-    return Translated(outputs, tokens, time.perf_counter() - began, str(model.device))
+    return Translated(outputs, tokens, time.perf_counter() - began, str(translator.device))
 
 
-def likelihood(model: Model, sources: Sequence[str], references: Sequence[str], *, report: Report) -> Likelihood:
+def likelihood(
+    translator: Translator, sources: Sequence[str], references: Sequence[str], *, report: Report
+) -> Likelihood:
     """How probable the model finds the references, given their sources."""
     total, subwords = 0.0, 0
     pairs = zip(sources, references, strict=True)
-    for done, scored in enumerate(model.scores(pairs), start=1):
+    for done, scored in enumerate(translator.scores(pairs), start=1):
         total += scored.log_probability
-        subwords += len(scored.token_log_probabilities)
+        subwords += scored.tokens
         report("reading the references", done, len(references))
     return Likelihood(total, subwords, sum(len(line.split()) + 1 for line in references))
 

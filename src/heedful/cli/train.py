@@ -71,7 +71,7 @@ def train(
     import torch
 
     from heedful.cli.training_display import TrainingDisplay
-    from heedful.search.greedy import greedy_translations
+    from heedful.search.model_search import greedy_translations
     from heedful.training.loop import train as run_training
     from heedful.training.setup import Task
 

@@ -70,22 +70,29 @@ class MultiHeadAttention(nn.Module):
     def project(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Q W^Q, K W^K and V W^V split into heads, each ``[..., length, heads, size]``."""
         if q is k and k is v:
-            projected = self.w_qkv(q).split(self.rows, dim=-1)
-        else:
-            rows_q, rows_k, rows_v = self.rows
-            (w_q, w_kv), (b_q, b_kv) = (
-                x.split([rows_q, rows_k + rows_v]) for x in (self.w_qkv.weight, self.w_qkv.bias)
-            )
-            if k is v:
-                keys, values = F.linear(k, w_kv, b_kv).split([rows_k, rows_v], dim=-1)
-            else:
-                keys, values = F.linear(k, w_kv[:rows_k], b_kv[:rows_k]), F.linear(v, w_kv[rows_k:], b_kv[rows_k:])
-            projected = F.linear(q, w_q, b_q), keys, values
-        sizes = (self.d_k, self.d_k, self.d_v)
-        heads_q, heads_k, heads_v = (
-            x.unflatten(-1, (self.num_heads, size)) for x, size in zip(projected, sizes, strict=True)
-        )
-        return heads_q, heads_k, heads_v
+            queries, keys, values = self.w_qkv(q).split(self.rows, dim=-1)
+            return self._heads(queries, self.d_k), self._heads(keys, self.d_k), self._heads(values, self.d_v)
+        if k is v:
+            return self.queries(q), *self.keys_and_values(k)
+        rows_q, rows_k, _ = self.rows
+        weight, bias = self.w_qkv.weight[rows_q:], self.w_qkv.bias[rows_q:]
+        keys, values = F.linear(k, weight[:rows_k], bias[:rows_k]), F.linear(v, weight[rows_k:], bias[rows_k:])
+        return self.queries(q), self._heads(keys, self.d_k), self._heads(values, self.d_v)
+
+    def queries(self, x: Tensor) -> Tensor:
+        """X W^Q, ``[..., length, heads, d_k]``."""
+        rows = self.rows[0]
+        return self._heads(F.linear(x, self.w_qkv.weight[:rows], self.w_qkv.bias[:rows]), self.d_k)
+
+    def keys_and_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """X W^K and X W^V, for a decoder that keeps them."""
+        rows = self.rows[0]
+        both = F.linear(x, self.w_qkv.weight[rows:], self.w_qkv.bias[rows:])
+        keys, values = both.split(self.rows[1:], dim=-1)
+        return self._heads(keys, self.d_k), self._heads(values, self.d_v)
+
+    def _heads(self, x: Tensor, size: int) -> Tensor:
+        return x.unflatten(-1, (self.num_heads, size))
 
     def _check(self, **inputs: Tensor) -> None:
         for name, x in inputs.items():

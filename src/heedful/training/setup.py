@@ -13,6 +13,7 @@ import torch
 
 from heedful import __version__
 from heedful.checkpoint.checkpoints import Checkpoint, newest_sound, read_checkpoint
+from heedful.checkpoint.models import load_weights
 from heedful.checkpoint.run_folder import MAY_CHANGE, RUN, cut_metrics, differing_settings, now, read_run, write_run
 from heedful.config import Config
 from heedful.data.corpus import Corpus
@@ -131,17 +132,6 @@ def vocabulary_sizes(corpus: Corpus) -> tuple[int | None, int]:
     vocabularies = corpus.manifest["vocabularies"]
     separate = vocabularies["source"]["folder"] != vocabularies["target"]["folder"]
     return (vocabularies["source"]["size"] if separate else None), vocabularies["target"]["size"]
-
-
-def load_weights(model: Transformer, weights: dict[str, torch.Tensor], *, where: str) -> None:
-    """Put saved weights into a model that must have the same parameters."""
-    ours = {name: list(value.shape) for name, value in model.state_dict().items()}
-    theirs = {name: list(value.shape) for name, value in weights.items()}
-    if ours != theirs:
-        differing = [name for name in sorted({*ours, *theirs}) if ours.get(name) != theirs.get(name)]
-        shown = ", ".join(f"{name} ({theirs.get(name)} there, {ours.get(name)} here)" for name in differing[:3])
-        raise CheckpointError(f"{where} is of another model: {len(differing)} parameters differ, such as {shown}")
-    model.load_state_dict(weights)
 
 
 def restore(trainer: Trainer, checkpoint: Checkpoint) -> None:

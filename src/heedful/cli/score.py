@@ -1,0 +1,104 @@
+"""``heedful score``."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from heedful.cli.model_options import ModelOptions
+from heedful.cli.progress import progress
+from heedful.cli.text_input import count_lines, file_lines
+from heedful.errors import TextError
+
+if TYPE_CHECKING:
+    from heedful.search.translator import Scored
+
+
+def score(
+    *,
+    source: Path,
+    target: Path,
+    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+    quiet: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    model: ModelOptions = ModelOptions(),  # noqa: B008
+) -> None:
+    """Say how probable given translations are (forced decoding).
+
+    One line for each pair: the log-probability of the target, natural logarithm, end symbol included, a tab, and its
+    perplexity per subword. On standard error, at the end, the perplexity of the whole file.
+
+    Parameters
+    ----------
+    source
+        A text file, plain or compressed.
+    target
+        Its translation, line by line.
+    as_json
+        Print one JSON object a pair, with each subword's log-probability, and one for the whole file at the end.
+    quiet
+        Nothing on standard error.
+
+    Examples
+    --------
+    heedful score --model run --source news.en --target news.de
+
+    heedful score --model run --source news.en --target news.de --json > scores.jsonl
+    """
+    total = None
+    for path in (source, target):
+        next(file_lines(path), None)  # a file that cannot be read is said before the model is loaded
+        total = count_lines(path)
+    translator = model.translator()
+    pairs = _pairs(source, target)
+    count, sum_, tokens, words = 0, 0.0, 0, 0
+    with progress(unit="pairs", quiet=quiet) as report:
+        kept, given = itertools.tee(pairs)
+        for scored, (_, line) in zip(translator.scores(given), kept, strict=True):
+            count, sum_, tokens = count + 1, sum_ + scored.log_probability, tokens + scored.tokens
+            words += len(line.split()) + 1
+            print(_line(count, scored, as_json=as_json))
+            report("scored", count, total)
+    whole = {
+        "pairs": count,
+        "log_probability": sum_,
+        "subwords": tokens,
+        "perplexity": _perplexity(sum_, tokens),
+        "perplexity_per_word": _perplexity(sum_, words),
+    }
+    if as_json:
+        print(json.dumps({"whole": whole}))
+    elif not quiet:
+        perplexities = f"{whole['perplexity']:.3f} a subword, {whole['perplexity_per_word']:.3f} a word"
+        print(f"{count:,} pairs, perplexity {perplexities}", file=sys.stderr)
+
+
+def _pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    for number, (line, translation) in enumerate(itertools.zip_longest(file_lines(source), file_lines(target)), 1):
+        if line is None or translation is None:
+            short, long = (source, target) if line is None else (target, source)
+            raise TextError(f"{short} has {number - 1:,} lines and {long} more: each line needs its translation")
+        yield line, translation
+
+
+def _line(number: int, scored: Scored, *, as_json: bool) -> str:
+    perplexity = _perplexity(scored.log_probability, scored.tokens)
+    if not as_json:
+        return f"{scored.log_probability:.4f}\t{perplexity:.4f}"
+    pieces = [*scored.pieces, "</s>"]
+    found = [
+        {"subword": piece, "log_probability": value}
+        for piece, value in zip(pieces, scored.token_log_probabilities, strict=True)
+    ]
+    parts = {"line": number, "log_probability": scored.log_probability, "perplexity": perplexity, "subwords": found}
+    return json.dumps(parts, ensure_ascii=False)
+
+
+def _perplexity(log_probability: float, tokens: int) -> float:
+    return math.exp(min(700.0, -log_probability / max(1, tokens)))

@@ -1,0 +1,163 @@
+"""``heedful translate``."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+from cyclopts import Parameter
+
+from heedful.cli.model_options import ModelOptions, SearchChoices
+from heedful.cli.progress import progress
+from heedful.cli.text_input import count_lines, file_lines, standard_input
+from heedful.errors import SearchError
+
+if TYPE_CHECKING:
+    from heedful.search.translator import Translation
+
+Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
+
+
+def translate(
+    *text: str,
+    input_: Annotated[Path | None, Parameter(name="--input")] = None,
+    output: Path | None = None,
+    n_best: int = 1,
+    scores: Flag = False,
+    alignment: Flag = False,
+    alignment_layer: int | None = None,
+    prefix: str = "",
+    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+    overwrite: Flag = False,
+    quiet: Flag = False,
+    model: ModelOptions = ModelOptions(),  # noqa: B008
+    search: SearchChoices = SearchChoices(),  # noqa: B008
+) -> None:
+    """Translate text with a trained model (section 6.1).
+
+    The text is the arguments, the lines of --input, or the lines of standard input. Translations come in the order of
+    the input, one line each; an empty line stays empty. A line of more than 256 subwords is translated sentence by
+    sentence. With --n-best, --scores or --alignment a line has more columns, separated by tabs: the number of the input
+    line (with --n-best), the score (with --scores), the translation, the alignment.
+
+    Parameters
+    ----------
+    text
+        What to translate; each argument is one line.
+    input_
+        A text file, plain or compressed (.gz, .xz, .zst), instead.
+    output
+        Write here instead of standard output.
+    n_best
+        Translations of each line, best first; those that read the same are given once.
+    scores
+        Print each translation's score: its log-probability divided by the length penalty.
+    alignment
+        Print which word of the translation attends most to which word of the source, as in "0-0 1-2".
+    alignment_layer
+        The decoder layer that alignments are taken from, counted from 1; the last but one when not given.
+    prefix
+        What every translation begins with.
+    as_json
+        Print one JSON object a line of input.
+    overwrite
+        Replace --output if it is there.
+    quiet
+        No progress on standard error.
+
+    Examples
+    --------
+    heedful translate --model run "A dog runs through the snow."
+
+    heedful translate --model run --input news.en --output news.de --batch-size 64
+    """
+    if text and input_:
+        raise SearchError("give text or --input, not both")
+    if n_best < 1:
+        raise SearchError(f"--n-best {n_best}: must be at least 1")
+    if output and output.exists() and not overwrite:
+        raise SearchError(f"{output} is there already: --overwrite replaces it")
+    total = _require_input(input_) if input_ else len(text) or None
+    translator = model.translator()
+    options = search.options(translator, n_best=n_best)
+    blocks: Iterable[Iterable[str]] = [file_lines(input_)] if input_ else [text] if text else standard_input()
+    quiet = quiet or not input_
+    done = 0
+    with _writer(output) as write, progress(unit="lines", quiet=quiet) as report:
+        for block in blocks:
+            sources: list[str] = []
+            found = translator.hypotheses(_noted(block, sources), options, prefix=prefix, first=done)
+            for translations in found:
+                source = sources.pop(0)
+                done += 1
+                aligned = None
+                if alignment:
+                    aligned = translator.alignments(source, translations, layer=alignment_layer)
+                lines = _as_json(done, source, translations, aligned) if as_json else None
+                for line in lines or _columns(done, translations, aligned, numbered=n_best > 1, scores=scores):
+                    write(line)
+                report("translated", done, total)
+
+
+def _require_input(path: Path) -> int | None:
+    from heedful.text.reading import require_readable
+
+    require_readable(path)
+    return count_lines(path)
+
+
+def _noted(lines: Iterable[str], into: list[str]) -> Iterator[str]:
+    """The lines, remembered until their translations come."""
+    for line in lines:
+        into.append(line)
+        yield line
+
+
+@contextlib.contextmanager
+def _writer(output: Path | None) -> Iterator[Any]:
+    """A function that writes one line; a file takes its place when everything is written."""
+    if output is None:
+        yield lambda line: _print(line, sys.stdout)
+        return
+    output.parent.mkdir(parents=True, exist_ok=True)
+    beside = output.with_name(output.name + ".writing")
+    try:
+        with beside.open("w", encoding="utf-8", newline="\n") as file:
+            yield lambda line: print(line, file=file)
+        beside.replace(output)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def _print(line: str, stream: TextIO) -> None:
+    print(line, file=stream, flush=True)
+
+
+def _columns(
+    number: int, translations: list[Translation], aligned: list[str] | None, *, numbered: bool, scores: bool
+) -> Iterator[str]:
+    for place, translation in enumerate(translations):
+        columns = [str(number)] if numbered else []
+        columns += [f"{translation.score:.4f}"] if scores else []
+        columns.append(translation.text)
+        columns += [aligned[place]] if aligned else []
+        yield "\t".join(columns)
+
+
+def _as_json(number: int, source: str, translations: list[Translation], aligned: list[str] | None) -> list[str]:
+    found = [
+        {
+            "text": translation.text,
+            "score": translation.score,
+            "log_probability": translation.log_probability,
+            "subwords": len(translation.ids),
+            **({"alignment": aligned[place]} if aligned else {}),
+        }
+        for place, translation in enumerate(translations)
+    ]
+    return [json.dumps({"line": number, "source": source, "translations": found}, ensure_ascii=False)]

@@ -1,0 +1,229 @@
+"""The decoder one position at a time: keys and values of earlier positions are kept, not computed again.
+
+A sentence's source is encoded once, and its keys and values for every cross-attention are made once, for all beams. The
+keys and values of the output lie where they were computed, ``[B, H, T, W, size]``; a hypothesis finds its own among its
+slot's rows by the table `rows`, which becomes a mask: all W rows of a slot are read in any case, once for all beams.
+So nothing moves when hypotheses change places.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from heedful.model.decoder import DecoderLayer
+from heedful.model.masks import padded_layout
+from heedful.model.transformer import Transformer
+from heedful.search.graphs import captured
+from heedful.symbols import END, PAD
+
+
+@dataclass(frozen=True)
+class _At:
+    """A layout for one position of each slot: all that the positional encoding needs to know."""
+
+    at: Tensor
+    """[B]"""
+    max_length: int
+
+    def spread(self, table_LD: Tensor) -> Tensor:
+        return table_LD[self.at][:, None]
+
+
+@dataclass(eq=False)
+class _Kept:
+    """One layer's keys and values."""
+
+    self_keys: Tensor
+    self_values: Tensor
+    """[B, H, T, W, size]"""
+    cross_keys: Tensor
+    cross_values: Tensor
+    """[B, H, S, size]"""
+
+
+Attend = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+"""``attend(q, k, v, mask)``, heads before positions; the mask is 0 where a query may attend to a key, else -∞."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """What all layers of a step share."""
+
+    position: _At
+    self_mask: Tensor
+    cross_mask: Tensor
+    reach: int
+    """Positions of the output that are in use."""
+    source_reach: int
+
+
+class CachedDecoder:
+    """A model's next-word scores for the hypotheses of a number of slots."""
+
+    def __init__(
+        self,
+        model: Transformer,
+        *,
+        slots: int,
+        beams: int,
+        source_positions: int,
+        positions: int,
+        half: bool = False,
+        encoded_together: int = 0,
+        graphs: bool = False,
+        attend: Attend = F.scaled_dot_product_attention,
+    ) -> None:
+        """``encoded_together``: if not 0, sources are always encoded so many at a time, filled up with empty ones, to
+        the longest length there may be; ``graphs``: capture that. So a sentence's numbers depend on no other.
+        """
+        self.model, self.slots, self.beams, self.positions = model, slots, beams, positions
+        self.source_positions, self._half, self._encoded_together = source_positions, half, encoded_together
+        self._attend, self._graphs = attend, graphs
+        self._encode_graph: Callable[[], None] | None = None
+        weight = model.embedding.weight
+        self.device = weight.device
+        self.dtype = torch.float32 if weight.dtype != torch.float64 else torch.float64
+        self._output = weight.to(torch.bfloat16) if half else weight
+        config = model.config
+        kept = torch.bfloat16 if half else weight.dtype
+        shapes = [
+            *((positions, beams, size) for size in (config.key_size, config.value_size)),
+            *((source_positions, size) for size in (config.key_size, config.value_size)),
+        ]
+        self._layers = [
+            _Kept(
+                *(torch.zeros(slots + 1, config.num_heads, *shape, dtype=kept, device=self.device) for shape in shapes)
+            )
+            for _ in range(config.decoder_layers)
+        ]
+        self._decoder_layers = [layer for layer in model.decoder.layers if isinstance(layer, DecoderLayer)]
+        # One position is always open, so that an empty slot's weights are numbers.
+        self._real_BS = torch.arange(source_positions, device=self.device).expand(slots + 1, -1) == 0
+        self._longest_source = 0
+        self._next_ids = torch.full((encoded_together, source_positions), PAD, device=self.device)
+        self._next_slots = torch.zeros(encoded_together, dtype=torch.long, device=self.device)
+
+    def place(self, slots: Tensor, sources: Sequence[np.ndarray]) -> None:
+        """Encode new sources (ids without control ids) into these slots."""
+        if not self._encoded_together:
+            longest = max(len(source) for source in sources) + 1
+            self._longest_source = max(self._longest_source, longest)
+            self._put(torch.from_numpy(padded_ids(sources, longest)), slots)
+            return
+        for begin in range(0, len(sources), self._encoded_together):
+            some = sources[begin : begin + self._encoded_together]
+            filling = self._encoded_together - len(some)
+            ids = padded_ids([*some, *[np.empty(0, np.int64)] * filling], self.source_positions)
+            self._next_ids.copy_(torch.from_numpy(ids), non_blocking=True)
+            self._next_slots.fill_(self.slots)  # filling goes into a slot that nobody reads
+            self._next_slots[: len(some)] = slots[begin : begin + len(some)]
+            self._put_next()
+
+    def _put(self, ids: Tensor, slots: Tensor) -> None:
+        layout, width = padded_layout(ids), ids.size(1)
+        with self._autocast():
+            memory = self.model.encode(ids, layout)
+            for layer, kept in zip(self._decoder_layers, self._layers, strict=True):
+                keys, values = layer.cross_attention.keys_and_values(memory)
+                kept.cross_keys[slots, :, :width] = keys.transpose(1, 2)
+                kept.cross_values[slots, :, :width] = values.transpose(1, 2)
+        self._real_BS.index_copy_(0, slots, F.pad(layout.real, (0, self.source_positions - width)))
+
+    def _put_next(self) -> None:
+        if self._graphs and self._encode_graph is None:
+            self._encode_graph = captured(lambda: self._put(self._next_ids, self._next_slots), keep=())
+        if self._encode_graph is not None:
+            self._encode_graph()
+        else:
+            self._put(self._next_ids, self._next_slots)
+
+    def step(self, ids_BW: Tensor, length_B: Tensor, rows_BWT: Tensor, *, reach: int | None = None) -> Tensor:
+        """Scores of every word after these ids, which stand at position ``length`` of each slot, ``[B, W, V]``.
+
+        ``reach``: how many positions are in use at most, which spares a CPU work; all, if it is not said.
+        """
+        source_reach = self.source_positions if reach is None else self._longest_source
+        reach = reach or self.positions
+        step = _Step(
+            _At(length_B, self.positions),
+            self._additive(self._own_rows(length_B, rows_BWT[..., :reach])),
+            self._additive(self._real_BS[: len(ids_BW), None, None, :source_reach].expand(-1, 1, self.beams, -1)),
+            reach,
+            source_reach,
+        )
+        with self._autocast():
+            x = self.model.target_positions(self.model.embedding.embed(ids_BW), step.position)
+            for layer, kept in zip(self._decoder_layers, self._layers, strict=True):
+                x = self._through(layer, kept, x, step)
+        return self._logits(x)
+
+    def select(self, slots: Tensor) -> None:
+        """Keep these slots alone, in this order."""
+        self.slots = len(slots)
+        for kept in self._layers:
+            kept.self_keys, kept.self_values = kept.self_keys[slots], kept.self_values[slots]
+            kept.cross_keys, kept.cross_values = kept.cross_keys[slots], kept.cross_values[slots]
+        self._real_BS = self._real_BS[slots]
+        self._longest_source = int(self._real_BS.sum(1).max())
+
+    def _through(self, layer: DecoderLayer, kept: _Kept, x: Tensor, step: _Step) -> Tensor:
+        q, k, v = layer.self_attention.project(x, x, x)
+        _write(kept.self_keys, k, step.position.at)
+        _write(kept.self_values, v, step.position.at)
+        slots = len(x)
+        keys, values = (kept_x[:slots, :, : step.reach].flatten(2, 3) for kept_x in (kept.self_keys, kept.self_values))
+        x = layer.add_and_norm_1(x, layer.self_attention.w_o(self._attended(q, keys, values, step.self_mask)))
+        q = layer.cross_attention.queries(x)
+        keys, values = (kept_x[:slots, :, : step.source_reach] for kept_x in (kept.cross_keys, kept.cross_values))
+        x = layer.add_and_norm_2(x, layer.cross_attention.w_o(self._attended(q, keys, values, step.cross_mask)))
+        return layer.add_and_norm_3(x, layer.feed_forward(x))
+
+    def _attended(self, q: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+        """What each slot's beams attend to, ``[B, W, heads · d_v]``."""
+        return self._attend(q.transpose(1, 2), keys, values, mask).transpose(1, 2).flatten(2)
+
+    def _own_rows(self, length_B: Tensor, rows_BWT: Tensor) -> Tensor:
+        """[B, 1, W, T · W]: True for the one row of each position that belongs to the hypothesis."""
+        position = torch.arange(rows_BWT.size(2), device=self.device)
+        visible = position <= length_B[:, None]
+        if self.model.config.neighbourhood:
+            visible &= position >= length_B[:, None] - self.model.config.neighbourhood // 2
+        own = rows_BWT[..., None] == torch.arange(self.beams, device=self.device)
+        return (own & visible[:, None, :, None]).flatten(2)[:, None]
+
+    def _additive(self, may_attend: Tensor) -> Tensor:
+        mask = torch.zeros(may_attend.shape, dtype=self._layers[0].self_keys.dtype, device=self.device)
+        return mask.masked_fill_(~may_attend, -torch.inf)
+
+    def _logits(self, x: Tensor) -> Tensor:
+        if not self._half:
+            return F.linear(x, self._output)
+        # Half-precision scores would tie: eight bits for a number near 20 are steps of an eighth.
+        flat = torch.mm(x.flatten(0, 1).to(torch.bfloat16), self._output.t(), out_dtype=torch.float32)
+        return flat.unflatten(0, x.shape[:2])
+
+    def _autocast(self) -> contextlib.AbstractContextManager[None]:
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self._half)  # pyright: ignore
+
+
+def _write(place_BHTWK: Tensor, new_BWHK: Tensor, position_B: Tensor) -> None:
+    """Put each slot's new vectors at its position."""
+    _, heads, _, beams, size = place_BHTWK.shape
+    index = position_B[:, None, None, None, None].expand(-1, heads, 1, beams, size)
+    place_BHTWK.scatter_(2, index, new_BWHK.transpose(1, 2)[:, :, None])
+
+
+def padded_ids(sources: Sequence[np.ndarray], width: int) -> np.ndarray:
+    """Sources in rows, each with its end symbol, filled up on the right."""
+    ids = np.full((len(sources), width), PAD, np.int64)
+    for row, source in enumerate(sources):
+        ids[row, : len(source)] = source
+        ids[row, len(source)] = END
+    return ids

@@ -1,0 +1,167 @@
+"""A model and a search put together: ids of sentences to their hypotheses, on whatever device the model is.
+
+On CUDA sentences are decoded in classes of length with fixed shapes, each with its engine, which is kept: a sentence's
+result then does not depend on what is decoded beside it. On a CPU shapes follow the sentences.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from heedful.errors import SearchError
+from heedful.model.attention_kernels import choose_attention
+from heedful.model.transformer import Transformer
+from heedful.search.cached_decoder import Attend, CachedDecoder
+from heedful.search.engine import Engine, Sentence
+from heedful.search.hypotheses import Hypothesis
+from heedful.search.options import SearchOptions
+
+SLOTS = {"cpu": 32, "cuda": 256}
+"""Sentences decoded together when nobody says how many."""
+ENCODED_TOGETHER = 64
+MOST_POSITIONS = 1 << 18
+"""Positions of the output that are kept at most, over all slots and beams: long sentences get fewer slots."""
+CLASSES = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+"""Longest sources, end symbol included, of the classes on CUDA; longer ones go by multiples of the last."""
+
+
+class ModelSearch:
+    """Finds translations with a model, whose attention must take padded batches."""
+
+    def __init__(self, model: Transformer, *, batch_size: int = 0, half: bool = False, graphs: bool = False) -> None:
+        """``half``: compute in bfloat16 (see `in_half_precision`); ``graphs``: capture the steps, on CUDA."""
+        self.model, self._half, self._graphs = model.eval(), half, graphs
+        self.device = model.embedding.weight.device
+        self._slots = batch_size or SLOTS[self.device.type]
+        self._engines: dict[tuple[int, SearchOptions], Engine] = {}
+
+    def search(
+        self, sentences: Sequence[Sentence], options: SearchOptions
+    ) -> Iterator[tuple[Sentence, list[Hypothesis]]]:
+        """Every sentence with its hypotheses, best first, in the order in which they are finished."""
+        self._check(sentences, options)
+        ordered = sorted(sentences, key=lambda sentence: -len(sentence.source))
+        if self.device.type == "cuda":
+            groups = _classes(ordered)
+            engines = (self._kept_engine(_class(len(group[0].source) + 1), options) for group in groups)
+        else:
+            groups = _similar(ordered, at_least=self._slots)
+            engines = (self._engine(len(group[0].source) + 1, options, len(group)) for group in groups)
+        for group, engine in zip(groups, engines, strict=True):
+            yield from engine.run(group)
+
+    def alone(
+        self, sentence: Sentence, options: SearchOptions, *, attend: Attend
+    ) -> list[tuple[Sentence, list[Hypothesis]]]:
+        """One sentence by itself, its decoder's attention computed by ``attend``."""
+        self._check([sentence], options)
+        engine = self._engine(len(sentence.source) + 1, options, 1, attend=attend)
+        return list(engine.run([sentence]))
+
+    def _kept_engine(self, source_positions: int, options: SearchOptions) -> Engine:
+        if any(kept != options for _, kept in self._engines):
+            self._engines.clear()  # their memory is needed
+        key = (source_positions, options)
+        if key not in self._engines:
+            self._engines[key] = self._engine(source_positions, options, self._slots)
+        return self._engines[key]
+
+    def _engine(self, source_positions: int, options: SearchOptions, most: int, attend: Attend | None = None) -> Engine:
+        positions = -(-(self._limit(source_positions - 1, options) + 1) // 8) * 8
+        slots = max(1, min(self._slots, most, MOST_POSITIONS // (positions * options.beams)))
+        graphs = self._graphs and attend is None
+        fixed = self.device.type == "cuda"
+        decoder = CachedDecoder(
+            self.model,
+            slots=slots,
+            beams=options.beams,
+            source_positions=source_positions,
+            positions=positions,
+            half=self._half,
+            encoded_together=min(ENCODED_TOGETHER, slots) if fixed else 0,
+            graphs=graphs,
+            attend=attend or F.scaled_dot_product_attention,
+        )
+        return Engine(decoder, options, slots=slots, positions=positions, graphs=graphs)
+
+    def _limit(self, source_length: int, options: SearchOptions) -> int:
+        """The longest output, which learned positions may cut short."""
+        limit, most = options.limit(source_length), self._most_positions
+        return limit if most is None else min(limit, most - 1)
+
+    @property
+    def _most_positions(self) -> int | None:
+        config = self.model.config
+        return config.max_positions if config.positions == "learned" else None
+
+    def _check(self, sentences: Sequence[Sentence], options: SearchOptions) -> None:
+        most = self._most_positions
+        for sentence in sentences:
+            length = len(sentence.source) + 1
+            if most is not None and length > most:
+                raise SearchError(
+                    f"a source of {length} subwords, its end included, but this model's learned positions end at {most}"
+                )
+            if len(sentence.prefix) > self._limit(length - 1, options):
+                raise SearchError(
+                    f"a prefix of {len(sentence.prefix)} subwords, but the output may have "
+                    f"{self._limit(length - 1, options)} at most"
+                )
+
+
+def in_half_precision(model: Transformer) -> Transformer:
+    """The model with its matrices in bfloat16; norms and embeddings stay, as in training with autocast."""
+    for module in model.modules():
+        if isinstance(module, nn.Linear):
+            module.to(torch.bfloat16)
+    return model
+
+
+@contextlib.contextmanager
+def ready_to_search(model: Transformer) -> Iterator[None]:
+    """For a model in training: attention that takes padded batches, no dropout, nothing compiled anew."""
+    chosen, training = model.attention, model.training
+    with torch.compiler.set_stance("force_eager"):
+        model.use(choose_attention(model.config, device=model.embedding.weight.device, half_precision=False)).eval()
+        try:
+            yield
+        finally:
+            model.use(chosen).train(training)
+
+
+def greedy_translations(
+    model: Transformer, sources: Sequence[np.ndarray], *, max_extra_length: int = 50
+) -> list[np.ndarray]:
+    """For each source (ids without control ids) its most probable words, one by one: for a model in training."""
+    options = SearchOptions(max_extra_length=max_extra_length).greedy()
+    with ready_to_search(model):
+        sentences = [Sentence(number, source) for number, source in enumerate(sources)]
+        found = {s.number: hypotheses for s, hypotheses in ModelSearch(model).search(sentences, options)}
+    return [found[number][0].ids for number in range(len(sources))]
+
+
+def _class(length: int) -> int:
+    return next((size for size in CLASSES if size >= length), -(-length // CLASSES[-1]) * CLASSES[-1])
+
+
+def _classes(ordered: Sequence[Sentence]) -> list[list[Sentence]]:
+    groups: dict[int, list[Sentence]] = {}
+    for sentence in ordered:
+        groups.setdefault(_class(len(sentence.source) + 1), []).append(sentence)
+    return list(groups.values())
+
+
+def _similar(ordered: Sequence[Sentence], *, at_least: int) -> list[list[Sentence]]:
+    """Runs of sentences, longest first; a new one begins where lengths have halved and all slots have work."""
+    groups: list[list[Sentence]] = []
+    for sentence in ordered:
+        if not groups or (len(groups[-1]) >= at_least and 2 * len(sentence.source) < len(groups[-1][0].source)):
+            groups.append([])
+        groups[-1].append(sentence)
+    return groups

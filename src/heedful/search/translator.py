@@ -1,0 +1,257 @@
+"""Text to text: a trained model with its subwords and a search.
+
+The only place where search and text meet. It reads no files but the model's, and prints nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from heedful.checkpoint.models import SavedModel, read_model
+from heedful.errors import SearchError
+from heedful.model.attention_kernels import choose_attention
+from heedful.search.attention_maps import AttentionMaps, attention_maps, forced_maps
+from heedful.search.engine import Sentence
+from heedful.search.hypotheses import Hypothesis
+from heedful.search.model_search import SLOTS, ModelSearch, in_half_precision
+from heedful.search.options import SearchOptions
+from heedful.search.scoring import forced_log_probabilities
+from heedful.text.cleaning import clean_line
+from heedful.text.sentences import in_parts
+
+PRECISIONS = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16}
+BATCHES_AT_ONCE = 16
+"""Batches that are read, sorted by length and translated before their output appears."""
+MOST_SOURCE_TOKENS = 256
+"""A longer line is translated in parts: no model has learned to translate pages."""
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One translation of a line."""
+
+    text: str
+    score: float
+    """The log-probability divided by the length penalty: what translations are ranked by."""
+    log_probability: float
+    """Of all its subwords and the end symbol."""
+    ids: tuple[int, ...]
+    """Its subwords; of a line that was cut into parts, those of all parts."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What a model thinks of a given translation."""
+
+    log_probability: float
+    """Of all its subwords and the end symbol."""
+    token_log_probabilities: tuple[float, ...]
+    """Of each subword, and last of the end symbol."""
+    pieces: tuple[str, ...]
+    """The subwords as text; the end symbol is not among them."""
+
+    @property
+    def tokens(self) -> int:
+        """Subwords, and one for the end symbol."""
+        return len(self.token_log_probabilities)
+
+
+class Translator:
+    """A trained model that translates text.
+
+    >>> import heedful
+    >>> translator = heedful.load("run")  # doctest: +SKIP
+    >>> translator.translate(["A dog runs."])  # doctest: +SKIP
+    ['Ein Hund rennt.']
+    """
+
+    def __init__(
+        self, saved: SavedModel, *, device: str = "auto", precision: str = "auto", batch_size: int = 0
+    ) -> None:
+        self.saved = saved
+        self.device = _device(device)
+        self.precision = _precision(precision, self.device)
+        self.batch_size = batch_size or SLOTS[self.device.type]
+        half = self.precision == "bfloat16"
+        model = saved.model.to(self.device, torch.float64 if self.precision == "float64" else torch.float32)
+        model.use(choose_attention(saved.config.model, device=self.device, half_precision=False))
+        self._half = half
+        self.model = in_half_precision(model) if half else model
+        self._search = ModelSearch(self.model, batch_size=batch_size, half=half, graphs=self.device.type == "cuda")
+
+    @classmethod
+    def load(
+        cls, model: Path | str, *, device: str = "auto", precision: str = "auto", batch_size: int = 0
+    ) -> Translator:
+        """The model of a run folder, or of one of its checkpoints."""
+        return cls(read_model(model), device=device, precision=precision, batch_size=batch_size)
+
+    @property
+    def options(self) -> SearchOptions:
+        """How this model is meant to be searched: what its run was configured with."""
+        return SearchOptions.of(self.saved.config.search)
+
+    def translate(self, lines: Sequence[str], *, options: SearchOptions | None = None) -> list[str]:
+        """The best translation of each line; an empty line's is empty."""
+        if isinstance(lines, str):
+            raise SearchError("translate takes a list of lines: give [text] for one")
+        return [best[0].text for best in self.hypotheses(lines, options)]
+
+    def hypotheses(
+        self, lines: Iterable[str], options: SearchOptions | None = None, *, prefix: str = "", first: int = 0
+    ) -> Iterator[list[Translation]]:
+        """The n best translations of each line, in the order of the lines, as soon as they are there.
+
+        ``prefix``: what every translation begins with. ``first``: the number of the first line, on which samples
+        depend.
+        """
+        options = options or self.options
+        lines = iter(lines)
+        while block := list(itertools.islice(lines, BATCHES_AT_ONCE * self.batch_size)):
+            yield from self._block(block, options, prefix=prefix, first=first)
+            first += len(block)
+
+    def _block(
+        self, lines: list[str], options: SearchOptions, *, prefix: str, first: int
+    ) -> Iterator[list[Translation]]:
+        forced = tuple(self.saved.target_subwords.encode([prefix])[0].tolist())
+        parts = [self._parts(line, number) for number, line in enumerate(lines, start=first + 1)]
+        owners = [number for number, own in enumerate(parts) for _ in own]
+        sentences = [
+            Sentence((first + owner << 16) + place, source, forced if place == 0 else ())
+            for owner, own in enumerate(parts)
+            for place, source in enumerate(own)
+        ]
+        numbered = {sentence.number: (owner, sentence) for owner, sentence in zip(owners, sentences, strict=True)}
+        found: dict[int, dict[int, list[Hypothesis]]] = {owner: {} for owner in range(len(lines))}
+        ready = 0
+        results = self._search.search(sentences, options)
+        for sentence, hypotheses in itertools.chain(results, [(None, [])]):
+            if sentence is not None:
+                found[numbered[sentence.number][0]][sentence.number] = hypotheses
+            while ready < len(lines) and len(found[ready]) == len(parts[ready]):
+                own = found.pop(ready)
+                yield self._translations([own[number] for number in sorted(own)], options)
+                ready += 1
+
+    def _parts(self, line: str, number: int) -> list[np.ndarray]:
+        """The ids of a line, or of its parts if it is too long; none of an empty line."""
+        line = clean_line(line)
+        if not line:
+            return []
+        encode = self.saved.source_subwords.encode
+        ids = encode([line])[0]
+        if len(ids) <= MOST_SOURCE_TOKENS:
+            return [ids]
+        parts = encode(in_parts(line, fits=lambda part: len(encode([part])[0]) <= MOST_SOURCE_TOKENS))
+        longest = max(map(len, parts))
+        if longest > MOST_SOURCE_TOKENS:
+            raise SearchError(
+                f"line {number}: a sentence of {longest} subwords, and it has no full stop to cut it at; at most "
+                f"{MOST_SOURCE_TOKENS} can be translated at once: put line breaks into it"
+            )
+        return parts
+
+    def _translations(self, parts: list[list[Hypothesis]], options: SearchOptions) -> list[Translation]:
+        if not parts:
+            return [Translation("", 0.0, 0.0, ())]
+        decode = self.saved.target_subwords.decode
+        count = max(map(len, parts))
+        combined = [[own[min(place, len(own) - 1)] for own in parts] for place in range(count)]
+        translations = [
+            Translation(
+                " ".join(decode(part.ids) for part in whole),
+                sum(part.score for part in whole),
+                sum(part.log_probability for part in whole),
+                tuple(int(id_) for part in whole for id_ in part.ids),
+            )
+            for whole in combined
+        ]
+        # Different subwords may spell the same text; the first is the best of them.
+        return list({translation.text: translation for translation in reversed(translations)}.values())[::-1]
+
+    def scores(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Scored]:
+        """What the model thinks of each target as a translation of its source."""
+        pairs = iter(pairs)
+        source_subwords, target_subwords = self.saved.source_subwords, self.saved.target_subwords
+        while block := list(itertools.islice(pairs, BATCHES_AT_ONCE * self.batch_size)):
+            sources = source_subwords.encode([clean_line(source) for source, _ in block])
+            targets = target_subwords.encode([clean_line(target) for _, target in block])
+            found = forced_log_probabilities(self.model, list(zip(sources, targets, strict=True)), half=self._half)
+            for ids, values in zip(targets, found, strict=True):
+                pieces = tuple(target_subwords.pieces(ids))
+                yield Scored(float(values.sum()), tuple(float(value) for value in values), pieces)
+
+    def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Scored]:
+        """What the model thinks of each target as a translation of its source."""
+        if len(sources) != len(targets):
+            raise SearchError(f"{len(sources)} sources and {len(targets)} targets: each source needs one")
+        return list(self.scores(zip(sources, targets, strict=True)))
+
+    def attention(self, line: str, *, target: str | None = None, options: SearchOptions | None = None) -> AttentionMaps:
+        """Every attention weight of the computation that translates a line, or that is given its translation."""
+        parts = self._parts(line, 1)
+        if len(parts) != 1:
+            raise SearchError("attention is shown for one sentence: the text is " + ("too long" if parts else "empty"))
+        if target is not None:
+            ids = self.saved.target_subwords.encode([clean_line(target)])[0]
+            hypothesis, weights = forced_maps(self.model, parts[0], ids, half=self._half)
+        else:
+            hypothesis, weights = attention_maps(self._search, parts[0], options or self.options)
+        source, target_subwords = self.saved.source_subwords, self.saved.target_subwords
+        return AttentionMaps(
+            clean_line(line),
+            target_subwords.decode(hypothesis.ids),
+            [*source.pieces(parts[0]), "⟨end⟩"],
+            [*target_subwords.pieces(hypothesis.ids), "⟨end⟩"],
+            **weights,
+            log_probability=hypothesis.log_probability,
+            score=hypothesis.score,
+        )
+
+    def forbidding(self, words: Iterable[str], options: SearchOptions | None = None) -> SearchOptions:
+        """The options, with these words forbidden: no output holds the subwords of one in a row."""
+        from dataclasses import replace
+
+        options = options or self.options
+        ids = [tuple(ids.tolist()) for ids in self.saved.target_subwords.encode([word.strip() for word in words])]
+        return replace(options, forbidden=(*options.forbidden, *ids))
+
+
+def load(model: Path | str, *, device: str = "auto", precision: str = "auto", batch_size: int = 0) -> Translator:
+    """A trained model, ready to translate: a run folder, or one of its checkpoints.
+
+    ``device``: auto, cpu, cuda or cuda:N. ``precision``: auto (bfloat16 on CUDA, else float32), bfloat16, float32 or
+    float64. ``batch_size``: sentences decoded together; 0 leaves it to the device.
+    """
+    return Translator.load(model, device=device, precision=precision, batch_size=batch_size)
+
+
+def _device(wanted: str) -> torch.device:
+    if wanted == "auto":
+        wanted = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(wanted)
+    except RuntimeError:
+        device = torch.device("meta")
+    if device.type not in SLOTS:
+        raise SearchError(f"device {wanted}: must be auto, cpu, cuda or cuda:N")
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise SearchError(f"device {wanted}: this machine has no CUDA device that torch can use")
+    return device
+
+
+def _precision(wanted: str, device: torch.device) -> str:
+    if wanted == "auto":
+        return "bfloat16" if device.type == "cuda" else "float32"
+    if wanted not in PRECISIONS:
+        raise SearchError(f"precision {wanted}: must be auto, {', '.join(PRECISIONS)}")
+    if wanted == "bfloat16" and device.type != "cuda":
+        raise SearchError("precision bfloat16 needs CUDA: such products kill the process on some CPUs")
+    return wanted

@@ -1,0 +1,132 @@
+"""Search with real models in float64: the cached decoder, refilled slots and forced decoding give one and the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from tests.search_models import penalty, plain_beam_search
+
+from heedful.config import ModelConfig
+from heedful.model.transformer import Transformer
+from heedful.search.attention_maps import attention_maps, forced_maps
+from heedful.search.engine import Sentence
+from heedful.search.hypotheses import Hypothesis
+from heedful.search.model_search import ModelSearch, greedy_translations
+from heedful.search.options import SearchOptions
+from heedful.search.scoring import forced_log_probabilities
+from heedful.symbols import END, START
+
+VOCAB = 24
+SHAPES = {
+    "plain": {},
+    "narrow keys": {"d_k": 3},
+    "learned positions": {"positions": "learned", "max_positions": 16},
+    "restricted": {"neighbourhood": 4},
+    "own source vocabulary": {"source_vocab_size": 40},
+}
+
+
+def small_model(name: str = "plain", seed: int = 0) -> Transformer:
+    changes = dict(SHAPES[name])
+    source_vocab_size = changes.pop("source_vocab_size", None)
+    config = ModelConfig(d_model=16, d_ff=32, num_heads=2, encoder_layers=2, decoder_layers=2, **changes)
+    torch.manual_seed(seed)
+    model = Transformer(config, vocab_size=VOCAB, source_vocab_size=source_vocab_size).double().eval()
+    with torch.no_grad():  # sharper predictions, so that outputs end and differ
+        model.embedding.weight.mul_(2.5)
+        for parameter in model.decoder.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    return model
+
+
+def some_sources(count: int = 12, seed: int = 1, longest: int = 9) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return [rng.integers(3, VOCAB, rng.integers(1, longest + 1)) for _ in range(count)]
+
+
+def found(
+    model: Transformer, sources: list[np.ndarray], options: SearchOptions, *, batch_size: int = 5
+) -> list[list[Hypothesis]]:
+    sentences = [Sentence(number, source) for number, source in enumerate(sources)]
+    results = {s.number: h for s, h in ModelSearch(model, batch_size=batch_size).search(sentences, options)}
+    return [results[number] for number in range(len(sources))]
+
+
+def uncached_logits(model: Transformer, sources: list[np.ndarray]) -> Callable[[int, tuple[int, ...]], np.ndarray]:
+    """The whole model anew for each prefix."""
+
+    @torch.inference_mode()
+    def logits(source: int, words: tuple[int, ...]) -> np.ndarray:
+        ids = torch.tensor([[*sources[source].tolist(), END]])
+        return model(ids, torch.tensor([[START, *words]]))[0, -1].numpy()
+
+    return logits
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_cached_search_is_the_plain_one_with_the_whole_model(name: str) -> None:
+    model, sources = small_model(name), some_sources(4, longest=5)
+    options = SearchOptions(beam_size=3, n_best=2, max_extra_length=6)
+    for number, best in enumerate(found(model, sources, options)):
+        limit = options.limit(len(sources[number]))
+        expected = plain_beam_search(uncached_logits(model, sources), number, beam_size=3, limit=limit, alpha=0.6)
+        assert [tuple(h.ids) for h in best] == [words for _, words in expected[:2]]
+        assert [h.score for h in best] == pytest.approx([score for score, _ in expected[:2]], abs=1e-10)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("method", ["beam", "greedy", "sample"])
+def test_refilled_slots_give_what_single_sentences_give(name: str, method: str) -> None:
+    model, sources = small_model(name), some_sources(9)
+    options = SearchOptions(method=method, max_extra_length=5, seed=4)
+    alone = [found(model, [source], options) for source in sources] if method != "sample" else None
+    batches = [found(model, sources, options, batch_size=size) for size in (2, 4, 32)]
+    for results in batches if alone is None else [*batches, [one[0] for one in alone]]:
+        for one, other in zip(results, batches[0], strict=True):
+            assert [h.ids.tolist() for h in one] == [h.ids.tolist() for h in other]
+            assert [h.score for h in one] == pytest.approx([h.score for h in other], abs=1e-10)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_forced_decoding_gives_the_scores_of_the_search(name: str) -> None:
+    model, sources = small_model(name), some_sources()
+    results = found(model, sources, SearchOptions(n_best=4, max_extra_length=5))
+    pairs = [(sources[number], h.ids) for number, best in enumerate(results) for h in best]
+    hypotheses = [h for best in results for h in best]
+    for hypothesis, values in zip(hypotheses, forced_log_probabilities(model, pairs), strict=True):
+        assert len(values) == len(hypothesis.ids) + 1
+        assert values.sum() == pytest.approx(hypothesis.log_probability, abs=1e-10)
+        assert hypothesis.score == pytest.approx(values.sum() / penalty(len(values), 0.6), abs=1e-10)
+
+
+def test_a_model_in_training_is_left_as_it_was() -> None:
+    model = small_model().train()
+    chosen = model.attention
+    outputs = greedy_translations(model, some_sources(3), max_extra_length=5)
+    assert [output.tolist() for output in outputs] == [
+        best[0].ids.tolist()
+        for best in found(model.eval(), some_sources(3), SearchOptions(max_extra_length=5).greedy())
+    ]
+    assert model.attention is chosen
+    model = small_model().train()
+    greedy_translations(model, some_sources(1))
+    assert model.training
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_weights_shown_are_those_of_the_search(name: str) -> None:
+    model = small_model(name)
+    source = some_sources(1, seed=3)[0]
+    options = SearchOptions(max_extra_length=5)
+    best, weights = attention_maps(ModelSearch(model), source, options)
+    assert best.ids.tolist() == found(model, [source], options)[0][0].ids.tolist()
+    _, forced = forced_maps(model, source, best.ids)
+    queries = {"encoder": len(source) + 1, "decoder": len(best.ids) + 1, "cross": len(best.ids) + 1}
+    for kind, count in queries.items():
+        assert weights[kind].shape[:3] == (2, 2, count)
+        assert weights[kind].sum(-1) == pytest.approx(np.ones((2, 2, count)), abs=1e-5)
+        assert weights[kind] == pytest.approx(forced[kind], abs=1e-6)
+    assert not np.triu(weights["decoder"], 1).any()

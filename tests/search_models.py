@@ -1,0 +1,114 @@
+"""Scorers for tests of search: a made-up model that depends on every earlier word, and searches written plainly."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from heedful.search.engine import Engine, Sentence
+from heedful.search.hypotheses import Hypothesis
+from heedful.search.options import SearchOptions
+from heedful.symbols import END, PAD, START
+
+Logits = Callable[[int, tuple[int, ...]], np.ndarray]
+"""Scores of every next word, given the source and the words so far."""
+
+
+def random_logits(seed: int, vocab_size: int, *, sharpness: float = 2.0, end: float = 0.0) -> Logits:
+    """A model whose every prediction is random, and the same for the same words; ``end`` favours the end symbol."""
+    known: dict[tuple[int, ...], np.ndarray] = {}
+
+    def logits(source: int, words: tuple[int, ...]) -> np.ndarray:
+        key = (source, *words)
+        if key not in known:
+            rng = np.random.default_rng(np.random.SeedSequence([seed, *key]))
+            known[key] = rng.normal(size=vocab_size) * sharpness
+            known[key][END] += end
+        return known[key]
+
+    return logits
+
+
+class MadeUpScorer:
+    """`random_logits` behind the interface of a model: it sees a slot's rows only, and must follow their table."""
+
+    device = torch.device("cpu")
+    dtype = torch.float64
+
+    def __init__(self, logits: Logits, *, slots: int, beams: int, positions: int) -> None:
+        self._logits = logits
+        self._given = np.zeros((slots, beams, positions), np.int64)
+        self._source = np.zeros(slots, np.int64)
+
+    def place(self, slots: Tensor, sources: Sequence[np.ndarray]) -> None:
+        self._source[slots.numpy()] = [int(source[0]) for source in sources]
+
+    def step(self, ids_BW: Tensor, length_B: Tensor, rows_BWT: Tensor, *, reach: int | None = None) -> Tensor:
+        scores = []
+        for b, (ids, length) in enumerate(zip(ids_BW.tolist(), length_B.tolist(), strict=True)):
+            self._given[b, :, length] = ids
+            for w in range(len(ids)):
+                path = rows_BWT[b, w, : length + 1].numpy()
+                words = self._given[b, path, np.arange(length + 1)]
+                scores.append(self._logits(int(self._source[b]), tuple(words[1:].tolist())))
+        return torch.from_numpy(np.stack(scores)).view(*ids_BW.shape, -1)
+
+    def select(self, slots: Tensor) -> None:
+        self._given, self._source = self._given[slots.numpy()], self._source[slots.numpy()]
+
+
+def searched(
+    logits: Logits, sources: Sequence[int], options: SearchOptions, *, slots: int = 3, prefix: tuple[int, ...] = ()
+) -> list[list[Hypothesis]]:
+    """The engine's results for sources of one id each."""
+    positions = options.limit(1) + 1
+    scorer = MadeUpScorer(logits, slots=slots, beams=options.beams, positions=positions)
+    engine = Engine(scorer, options, slots=slots, positions=positions)
+    sentences = [Sentence(number, np.array([source]), prefix) for number, source in enumerate(sources)]
+    found = {sentence.number: hypotheses for sentence, hypotheses in engine.run(sentences)}
+    return [found[number] for number in range(len(sources))]
+
+
+def log_softmax(logits: np.ndarray) -> np.ndarray:
+    top = logits.max()
+    return logits - top - np.log(np.exp(logits - top).sum())
+
+
+def penalty(length: int, alpha: float) -> float:
+    return ((5 + length) / 6) ** alpha
+
+
+def every_output(logits: Logits, source: int, *, vocab_size: int, limit: int, alpha: float) -> list[tuple]:
+    """(score, words) of every output there is, best first."""
+    words = [word for word in range(vocab_size) if word not in (PAD, START, END)]
+    outputs = []
+    for length in range(limit + 1):
+        for output in itertools.product(words, repeat=length):
+            total = sum(log_softmax(logits(source, output[:place]))[word] for place, word in enumerate((*output, END)))
+            outputs.append((total / penalty(length + 1, alpha), output))
+    return sorted(outputs, key=lambda pair: -pair[0])
+
+
+def plain_beam_search(
+    logits: Logits, source: int, *, beam_size: int, limit: int, alpha: float, min_length: int = 0
+) -> list[tuple]:
+    """(score, words) of the finished hypotheses, best first: the same search on tuples, run to its very end."""
+    live = [(0.0, ())]
+    ended: list[tuple[float, tuple[int, ...]]] = []
+    for length in range(limit + 1):
+        candidates = []
+        for total, words in live:
+            values = log_softmax(logits(source, words))
+            for word, value in enumerate(values):
+                at_limit = length == limit
+                if word in (PAD, START) or (word == END and length < min_length) or (at_limit and word != END):
+                    continue
+                candidates.append((total + value, words, word))
+        candidates = sorted(candidates, key=lambda c: -c[0])[: 2 * beam_size]
+        ended += [(total / penalty(length + 1, alpha), words) for total, words, word in candidates if word == END]
+        live = [(total, (*words, word)) for total, words, word in candidates if word != END][:beam_size]
+    return sorted(ended, key=lambda pair: -pair[0])
