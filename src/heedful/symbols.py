@@ -8,3 +8,5 @@ END = 2
 """Closes every source and target sentence."""
 CONTROL_TOKENS = ("<pad>", "<s>", "</s>")
 """The names of ids 0, 1, 2. Text that reads like one of them stays text."""
+START_LABEL, END_LABEL = "⟨start⟩", "⟨end⟩"
+"""How pictures show START and END."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -188,8 +189,8 @@ def test_top_k_and_top_p_leave_the_improbable_out() -> None:
     order = [w for w in np.argsort(-logits(3, ())) if w not in (PAD, START)]
     scaled = np.exp(logits(3, ())[order])
     nucleus = 1 + int(np.searchsorted(np.cumsum(scaled / scaled.sum()), 0.6))
-    for given_options, allowed in (({"top_k": 3}, order[:3]), ({"top_p": 0.6}, order[:nucleus])):
-        options = SearchOptions(method="sample", beam_size=500, n_best=500, max_length=1, **given_options)
+    samples = SearchOptions(method="sample", beam_size=500, n_best=500, max_length=1)
+    for options, allowed in ((replace(samples, top_k=3), order[:3]), (replace(samples, top_p=0.6), order[:nucleus])):
         (found,) = searched(logits, [3], options)
         assert {int(h.ids[0]) if len(h.ids) else END for h in found} == set(allowed)
 

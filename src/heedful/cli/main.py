@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from cyclopts import App
 
 from heedful import __version__
+from heedful.cli.attention import attention
 from heedful.cli.average import average
 from heedful.cli.compare import compare
 from heedful.cli.config import config
@@ -38,7 +39,22 @@ app = App(
     console=PatientConsole(),
     suppress_keyboard_interrupt=False,  # main() says what happened
 )
-COMMANDS = [prepare, data, plan, train, average, translate, score, evaluate, compare, runs, curves, presets, config]
+COMMANDS = [
+    prepare,
+    data,
+    plan,
+    train,
+    average,
+    translate,
+    score,
+    attention,
+    evaluate,
+    compare,
+    runs,
+    curves,
+    presets,
+    config,
+]
 for order, command in enumerate(COMMANDS):
     # cyclopts leaves a docstring's examples out of the help; a user looks for them first.
     _, _, examples = (command.__doc__ or "").partition("Examples\n    --------\n")

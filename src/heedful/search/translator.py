@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ import torch
 
 from heedful.checkpoint.models import SavedModel, read_model
 from heedful.errors import SearchError
+from heedful.evaluation.alignments import hard_alignment, pharaoh, soft_alignment, word_weights, words_of
 from heedful.model.attention_kernels import choose_attention
 from heedful.search.attention_maps import AttentionMaps, attention_maps, forced_maps
 from heedful.search.engine import Sentence
@@ -22,6 +23,7 @@ from heedful.search.hypotheses import Hypothesis
 from heedful.search.model_search import SLOTS, ModelSearch, in_half_precision
 from heedful.search.options import SearchOptions
 from heedful.search.scoring import forced_log_probabilities
+from heedful.symbols import END_LABEL
 from heedful.text.cleaning import clean_line
 from heedful.text.sentences import in_parts
 
@@ -208,17 +210,37 @@ class Translator:
         return AttentionMaps(
             clean_line(line),
             target_subwords.decode(hypothesis.ids),
-            [*source.pieces(parts[0]), "⟨end⟩"],
-            [*target_subwords.pieces(hypothesis.ids), "⟨end⟩"],
+            [*source.pieces(parts[0]), END_LABEL],
+            [*target_subwords.pieces(hypothesis.ids), END_LABEL],
             **weights,
             log_probability=hypothesis.log_probability,
             score=hypothesis.score,
         )
 
+    def alignments(self, line: str, translations: Sequence[Translation], *, layer: int | None = None) -> list[str]:
+        """For each translation of a line the source word that each of its words attends to most, in Pharaoh's format.
+
+        ``layer``: the decoder layer that is asked, counted from 1; the last but one when not given.
+        """
+        layers = self.saved.config.model.decoder_layers
+        layer = max(1, layers - 1) if layer is None else layer
+        if not 1 <= layer <= layers:
+            raise SearchError(f"layer {layer}: this model's decoder has layers 1 to {layers}")
+        source = self.saved.source_subwords.encode([clean_line(line)])[0]
+        source_words = words_of(self.saved.source_subwords.pieces(source))
+        found: list[str] = []
+        for translation in translations:
+            target_words = words_of(self.saved.target_subwords.pieces(translation.ids))
+            if not target_words:
+                found.append("")
+                continue
+            _, weights = forced_maps(self.model, source, np.array(translation.ids), half=self._half)
+            soft = word_weights(soft_alignment(weights["cross"][layer - 1]), source=source_words, target=target_words)
+            found.append(pharaoh(hard_alignment(soft)))
+        return found
+
     def forbidding(self, words: Iterable[str], options: SearchOptions | None = None) -> SearchOptions:
         """The options, with these words forbidden: no output holds the subwords of one in a row."""
-        from dataclasses import replace
-
         options = options or self.options
         ids = [tuple(ids.tolist()) for ids in self.saved.target_subwords.encode([word.strip() for word in words])]
         return replace(options, forbidden=(*options.forbidden, *ids))

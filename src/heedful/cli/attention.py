@@ -1,0 +1,160 @@
+"""``heedful attention``."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from heedful.cli.model_options import ModelOptions, SearchChoices
+from heedful.cli.terminal import print_json
+from heedful.errors import HeedfulError, ReportError
+
+if TYPE_CHECKING:
+    from heedful.search.attention_maps import AttentionMaps
+
+Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
+PAGE = Path("attention.html")
+
+
+def attention(
+    sentence: str,
+    /,
+    *,
+    target: str | None = None,
+    output: Path | None = None,
+    png: Path | None = None,
+    alignment: Flag = False,
+    layer: int | None = None,
+    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+    weights: Flag = False,
+    overwrite: Flag = False,
+    model: ModelOptions = ModelOptions(),  # noqa: B008
+    search: SearchChoices = SearchChoices(),  # noqa: B008
+) -> None:
+    """Show what every head attends to while a sentence is translated.
+
+    One page for the browser, complete in itself: each layer and head of encoder, decoder and cross-attention, with
+    the weights of the very computation that translated. Without --output, --png, --alignment or --json it is written
+    to attention.html.
+
+    Parameters
+    ----------
+    sentence
+        One sentence in the source language.
+    target
+        Show how the model reads this translation instead of its own.
+    output
+        Where to write the page.
+    png
+        Draw pictures into this folder: encoder.png, decoder.png, cross.png and, with subwords, alignment.png.
+    alignment
+        Print which words belong together, `source-target` from 0 (Pharaoh's format).
+    layer
+        The decoder layer, from 1, whose cross-attention is taken as alignment; the last but one when not given.
+    as_json
+        Print translation, scores, subwords, alignment and the numbers of every head as JSON.
+    weights
+        With --json: print every weight too.
+    overwrite
+        Replace a page or pictures that are there already.
+
+    Examples
+    --------
+    heedful attention --model run "Ein Haus am See."
+
+    heedful attention --model run "Ein Haus am See." --target "A house by the lake." --png pictures --alignment
+    """
+    if not (output or png or alignment or as_json):
+        output = PAGE
+    _check(sentence, target, weights=weights, as_json=as_json)
+    _check_places(output, png, overwrite=overwrite)
+    translator = model.translator()
+    maps = translator.attention(sentence, target=target, options=search.options(translator))
+    layer = _layer(layer, len(maps.cross))
+    files = _written(maps, output, png, layer=layer, overwrite=overwrite)
+    if as_json:
+        print_json(_described(maps, layer, weights=weights) | {"files": [str(path) for path in files]})
+        return
+    if alignment:
+        print(_alignment(maps, layer)["pharaoh"])
+    else:
+        print(f"{maps.target_text}\nscore {maps.score:.4f}, log-probability {maps.log_probability:.4f}")
+    for path in files:
+        # An alignment is for the next program, which wants nothing else.
+        print(f"{path} is written", file=sys.stderr if alignment else sys.stdout)
+
+
+def _check(sentence: str, target: str | None, *, weights: bool, as_json: bool) -> None:
+    for name, text in (("the sentence", sentence), ("--target", target)):
+        if text is not None and not text.strip():
+            raise HeedfulError(f"{name} is empty: there is nothing to attend to")
+        if text is not None and len(text.splitlines()) > 1:
+            raise HeedfulError(f"{name} has {len(text.splitlines())} lines; one sentence at a time")
+    if weights and not as_json:
+        raise HeedfulError("--weights adds the weights to what --json prints; give both")
+
+
+def _check_places(output: Path | None, png: Path | None, *, overwrite: bool) -> None:
+    """Before a model is loaded, so that nobody waits for a page that has no place."""
+    from heedful.report.attention_picture import require_free_pictures
+    from heedful.report.new_files import require_free
+
+    if output is not None:
+        require_free(output, overwrite=overwrite)
+    if png is not None:
+        if png.exists() and not png.is_dir():
+            raise ReportError(f"--png {png} is a file, not a folder")
+        require_free_pictures(png, overwrite=overwrite)
+
+
+def _layer(given: int | None, layers: int) -> int:
+    """The layer to align by: without a word, the last but one, which tends to align best in models of six layers."""
+    if given is None:
+        return max(1, layers - 1)
+    if not 1 <= given <= layers:
+        raise HeedfulError(f"--layer {given}: this model's decoder has layers 1 to {layers}")
+    return given
+
+
+def _written(maps: AttentionMaps, output: Path | None, png: Path | None, *, layer: int, overwrite: bool) -> list[Path]:
+    from heedful.report.attention_page import write_attention_page
+    from heedful.report.attention_picture import write_attention_pictures
+
+    page = [write_attention_page(maps, output, overwrite=overwrite)] if output else []
+    return page + (write_attention_pictures(maps, png, layer=layer, overwrite=overwrite) if png else [])
+
+
+def _alignment(maps: AttentionMaps, layer: int) -> dict[str, Any]:
+    from heedful.evaluation.alignments import hard_alignment, pharaoh, soft_alignment, word_weights, words_of
+
+    source, target = words_of(maps.source), words_of(maps.target)
+    soft = word_weights(soft_alignment(maps.cross[layer - 1]), source=source, target=target)
+    return {
+        "layer": layer,
+        "pharaoh": pharaoh(hard_alignment(soft)),
+        "source_words": [word.text for word in source],
+        "target_words": [word.text for word in target],
+        "soft": soft.round(6).tolist(),
+    }
+
+
+def _described(maps: AttentionMaps, layer: int, *, weights: bool) -> dict[str, Any]:
+    from heedful.evaluation.heads import head_table
+
+    facts: dict[str, Any] = {"source_text": maps.source_text, "target_text": maps.target_text}
+    for name, value in (("score", maps.score), ("log_probability", maps.log_probability)):
+        facts[name] = value if math.isfinite(value) else None  # JSON has no infinity
+    facts |= {"source": maps.source, "target": maps.target, "alignment": _alignment(maps, layer)}
+    arrays = {"encoder": maps.encoder, "decoder": maps.decoder, "cross": maps.cross}
+    facts["heads"] = {
+        kind: [dataclasses.asdict(head) for head in head_table(array, causal=kind == "decoder")]
+        for kind, array in arrays.items()
+    }
+    if weights:
+        facts["weights"] = {kind: array.tolist() for kind, array in arrays.items()}
+    return facts

@@ -1,0 +1,106 @@
+"use strict";
+// What the data element holds, what of it is chosen, and the makers of elements. The page joins these files in order:
+// weights.js, views.js, attention.js. Text from the data only ever becomes textContent, never markup.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const byId = (id) => document.getElementById(id);
+const NOTES = {
+  encoder: "Each source subword (row) attends to the source (columns).",
+  decoder: "The position that produces a subword (row) attends to what has been produced before it (columns).",
+  cross: "The position that produces a subword (row) attends to the source (columns).",
+};
+const SIDES = { encoder: ["source", "source"], decoder: ["produces", "was given"], cross: ["produces", "source"] };
+const NAMES = { encoder: "Encoder", decoder: "Decoder", cross: "Cross" };
+const MEAN = -1;
+const FAINT = 0.01; // a line below this weight is not drawn
+
+const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+let printing = false;
+
+const state = { kind: "cross", layer: 0, head: MEAN, view: "map", sort: "layer", down: false };
+
+// ---- the weights -----------------------------------------------------------------------------------------------
+
+function decoded(text) {
+  const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  const width = data.bits / 8, weights = new Float32Array(bytes.length / width), most = 2 ** data.bits - 1;
+  for (let i = 0; i < weights.length; i++) {
+    weights[i] = ((width === 1 ? bytes[i] : bytes[2 * i] + 256 * bytes[2 * i + 1]) / most) ** 2; // roots are stored
+  }
+  return weights;
+}
+
+for (const kind of Object.values(data.kinds)) {
+  kind.values = decoded(kind.weights);
+  [kind.layers, kind.count, kind.rows, kind.columns] = kind.shape;
+  kind.means = [];
+}
+
+function weightsOf(kind, layer, head) {
+  const size = kind.rows * kind.columns;
+  if (head !== MEAN) return kind.values.subarray((layer * kind.count + head) * size, (layer * kind.count + head + 1) * size);
+  kind.means[layer] ??= Float32Array.from({ length: size }, (_, i) => {
+    let sum = 0;
+    for (let h = 0; h < kind.count; h++) sum += kind.values[(layer * kind.count + h) * size + i];
+    return sum / kind.count;
+  });
+  return kind.means[layer];
+}
+
+// ---- colours: the square root of the weight, so that weak attention can be seen --------------------------------
+
+function colourTable() {
+  const colours = data.colours[prefersDark.matches && !printing ? "dark" : "light"];
+  const channels = colours.map((text) => [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16)));
+  const table = new Uint8ClampedArray(3 * 256);
+  for (let i = 0; i < 256; i++) {
+    const place = (i / 255) * (channels.length - 1), low = Math.min(Math.floor(place), channels.length - 2);
+    for (let c = 0; c < 3; c++) table[3 * i + c] = channels[low][c] + (place - low) * (channels[low + 1][c] - channels[low][c]);
+  }
+  return table;
+}
+
+function painted(canvas, weights, rows, columns) {
+  const table = colourTable();
+  canvas.width = columns;
+  canvas.height = rows;
+  const context = canvas.getContext("2d"), image = context.createImageData(columns, rows);
+  const pixels = image.data;
+  for (let i = 0; i < weights.length; i++) {
+    const at = 3 * Math.round(255 * Math.sqrt(weights[i]));
+    for (let c = 0; c < 3; c++) pixels[4 * i + c] = table[at + c];
+    pixels[4 * i + 3] = 255;
+  }
+  context.putImageData(image, 0, 0);
+  return canvas;
+}
+
+// ---- small makers ----------------------------------------------------------------------------------------------
+
+function element(name, attributes = {}, text = null, parent = null) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (text !== null) made.textContent = text;
+  parent?.append(made);
+  return made;
+}
+
+const SVG = byId("picture").namespaceURI;
+function shape(parent, name, attributes = {}, text = null) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (text !== null) made.textContent = text;
+  parent.append(made);
+  return made;
+}
+
+function label(parent, text, attributes) {
+  const made = shape(parent, "text", attributes), spaces = text.match(/^·*/)[0];
+  if (spaces) shape(made, "tspan", { class: "space" }, spaces);
+  made.append(text.slice(spaces.length));
+  return made;
+}
+
+const shown = (weight) => (weight === 0 ? "0" : weight < 0.0005 ? "< 0.001" : weight.toFixed(3));
+const isolated = (text) => `\u2068${text}\u2069`;
+const headName = (head) => (head === MEAN ? "mean of heads" : `head ${head + 1}`);

@@ -1,0 +1,60 @@
+"""Pictures are drawn of whatever a sentence holds, and show its weights in their places."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.attention_toys import HOSTILE, toy_maps
+
+from heedful.errors import ReportError
+from heedful.report.attention_picture import NOT_IN_FONTS, PICTURES, _drawable, heads_mosaic, write_attention_pictures
+
+
+@pytest.mark.parametrize("subwords", [[], [" a"], HOSTILE], ids=["empty", "one", "hostile"])
+def test_four_pictures_are_drawn_of_any_sentence(subwords: list[str], tmp_path: Path) -> None:
+    pictures = write_attention_pictures(toy_maps(subwords, subwords[:5]), tmp_path / "new", layer=2)
+    assert [path.name for path in pictures] == list(PICTURES)
+    for path in pictures:
+        assert path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert "matplotlib.pyplot" not in sys.modules
+
+
+def test_the_chosen_layer_is_the_one_that_is_drawn(tmp_path: Path) -> None:
+    maps = toy_maps([" a", " b"], [" c"])
+    first, again, second = (
+        write_attention_pictures(maps, tmp_path / str(place), layer=layer)[3].read_bytes()
+        for place, layer in enumerate((1, 1, 2))
+    )
+    assert first == again
+    assert first != second
+
+
+def test_the_mosaic_has_each_map_in_its_place() -> None:
+    weights = np.random.default_rng(1).random((2, 3, 4, 5))
+    mosaic = heads_mosaic(weights)
+    assert mosaic.shape == (2 * 4 + 1, 3 * 5 + 2)
+    for layer in range(2):
+        for head in range(3):
+            tile = mosaic[layer * 5 : layer * 5 + 4, head * 6 : head * 6 + 5]
+            np.testing.assert_array_equal(tile, weights[layer, head])
+    assert np.isnan(mosaic[4]).all()
+    assert np.isnan(mosaic[:, 5]).all()
+
+
+def test_a_character_that_no_font_has_is_a_box() -> None:
+    families, ((label,),) = _drawable([["a\U000f0000ü$"]])
+    assert label == f"a{NOT_IN_FONTS}ü$"
+    assert families == ["DejaVu Sans"]
+
+
+def test_pictures_are_not_overwritten_unasked(tmp_path: Path) -> None:
+    maps = toy_maps([" a"], [" b"])
+    (tmp_path / "cross.png").write_bytes(b"mine")
+    with pytest.raises(ReportError, match=r"cross\.png exists"):
+        write_attention_pictures(maps, tmp_path, layer=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["cross.png"]
+    write_attention_pictures(maps, tmp_path, layer=1, overwrite=True)
+    assert (tmp_path / "cross.png").read_bytes() != b"mine"
