@@ -89,7 +89,10 @@ def test_there_are_no_rooms_for_leftovers() -> None:
     assert not names & {"utils", "util", "helpers", "common", "misc"}
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["presets"], ["config"], ["runs", "tests"]])
+SCORES = ["evaluate", "--hypothesis", "README.md", "--reference", "README.md", "--resamples", "9"]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["presets"], ["config"], ["runs", "tests"], SCORES])
 def test_light_commands_load_no_torch(arguments: list[str]) -> None:
     code = (
         "import sys\nfrom heedful.cli.main import main\n"

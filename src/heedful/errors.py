@@ -67,5 +67,13 @@ class TrainingError(HeedfulError):
     """A run cannot begin or go on."""
 
 
+class ScoreError(HeedfulError):
+    """Translations cannot be scored as asked."""
+
+
+class MissingExtraError(HeedfulError):
+    """What was asked for needs a package that is not installed; the message says which."""
+
+
 class SearchError(HeedfulError):
     """A translation cannot be searched for as asked."""

@@ -22,7 +22,9 @@ def test_version_is_one_line() -> None:
     assert run("--version").stdout == f"{heedful.__version__}\n"
 
 
-@pytest.mark.parametrize("command", [[], ["plan"], ["attention"], ["runs"], ["curves"], ["presets"], ["config"]])
+@pytest.mark.parametrize(
+    "command", [[], ["plan"], ["attention"], ["evaluate"], ["compare"], ["runs"], ["curves"], ["presets"], ["config"]]
+)
 def test_help_teaches(command: list[str]) -> None:
     result = run(*command, "--help")
     assert result.returncode == 0
@@ -34,7 +36,7 @@ def test_help_teaches(command: list[str]) -> None:
 def test_commands_stand_in_the_order_of_a_users_journey() -> None:
     lines = [line.split() for line in run("--help").stdout.splitlines()]
     shown = [words[1] for words in lines if len(words) > 2 and words[0] == "│"]
-    journey = ["prepare", "data", "plan", "attention", "runs", "curves", "presets", "config"]
+    journey = ["prepare", "data", "plan", "attention", "evaluate", "compare", "runs", "curves", "presets", "config"]
     assert [word for word in shown if word in journey] == journey
 
 

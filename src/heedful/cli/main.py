@@ -15,9 +15,11 @@ from cyclopts import App
 from heedful import __version__
 from heedful.cli.attention import attention
 from heedful.cli.average import average
+from heedful.cli.compare import compare
 from heedful.cli.config import config
 from heedful.cli.curves import curves
 from heedful.cli.data import data
+from heedful.cli.evaluate import evaluate
 from heedful.cli.plan import plan
 from heedful.cli.prepare import prepare
 from heedful.cli.presets import presets
@@ -37,7 +39,22 @@ app = App(
     console=PatientConsole(),
     suppress_keyboard_interrupt=False,  # main() says what happened
 )
-COMMANDS = [prepare, data, plan, train, average, translate, score, attention, runs, curves, presets, config]
+COMMANDS = [
+    prepare,
+    data,
+    plan,
+    train,
+    average,
+    translate,
+    score,
+    attention,
+    evaluate,
+    compare,
+    runs,
+    curves,
+    presets,
+    config,
+]
 for order, command in enumerate(COMMANDS):
     # cyclopts leaves a docstring's examples out of the help; a user looks for them first.
     _, _, examples = (command.__doc__ or "").partition("Examples\n    --------\n")

@@ -1,0 +1,125 @@
+"""How scores, intervals and sentences are shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from heedful.cli.terminal import console, plain_table
+from heedful.evaluation.paper_bleu import NAME as PAPER_BLEU
+from heedful.evaluation.paper_bleu import WHY_IT_DIFFERS
+
+LONGEST = 400
+"""Characters of a sentence that are shown: a translation that repeats itself can be very long."""
+
+
+def print_evaluation(facts: dict[str, Any]) -> None:
+    """What ``heedful evaluate`` says to a person."""
+    out = console()
+    out.print(Text(f"{facts['sentences']:,} sentences of {facts['reference']}\n"))
+    numbers = ("value", "95 % interval")
+    table = _with_signatures(plain_table("score", *numbers, "signature", right=numbers))
+    for score in facts["scores"]:
+        name = f"{score['name']} (lower is better)" if score["lower_is_better"] else score["name"]
+        table.add_row(name, f"{score['value']:.2f}", _interval(score["interval"]), Text(score["signature"]))
+    out.print(table, "")
+    for name, reason in facts["left_out"].items():
+        out.print(Text(f"{name} is left out: {reason}"))
+    for note in facts["notes"]:
+        out.print(Text(f"note: {note}"))
+    if PAPER_BLEU not in facts["left_out"]:
+        out.print(Text(f"{WHY_IT_DIFFERS}\n"))
+    out.print(Text(f"length        {facts['length_ratio']:.3f} words for each word of the reference"))
+    if facts["perplexity"] is not None:
+        per_subword, per_word = (_number(facts["perplexity"][name]) for name in ("per_subword", "per_word"))
+        out.print(Text(f"perplexity    {per_subword} a subword, {per_word} a word, of the reference"))
+    if facts["speed"] is not None:
+        speed = facts["speed"]
+        sentences, tokens = speed["sentences_per_second"], speed["target_tokens_per_second"]
+        out.print(
+            Text(f"speed         {sentences:,.1f} sentences/s, {tokens:,.0f} target tokens/s on {speed['device']}")
+        )
+    _print_worst(out, facts["examples"]["worst"])
+
+
+def print_comparison(facts: dict[str, Any]) -> None:
+    """What ``heedful compare`` says to a person."""
+    out = console()
+    for name in ("a", "b"):
+        out.print(Text(f"{name.upper()}  {facts[name]}"))
+    out.print(Text(f"{facts['sentences']:,} sentences of {facts['reference']}\n"))
+    for table in _comparison_tables(facts["comparisons"]):
+        out.print(table, "")
+    out.print(
+        f"In brackets: 95 % intervals of {facts['resamples']:,} resamples, in which B wins so often. A p-value is how "
+        f"often chance alone makes a difference as large ({facts['trials']:,} trials of randomisation); “better” is "
+        f"said where the last one is below {facts['level']:g}. TER counts errors: lower is better.",
+        markup=False,
+    )
+    for name in ("a", "b"):
+        _print_leads(out, name.upper(), facts["examples"][name])
+
+
+def _comparison_tables(rows: list[dict[str, Any]]) -> list[Table]:
+    """Three, since one would be wider than a terminal."""
+    systems, tests = ("A", "B", "B − A"), ("B wins", "p bootstrap", "p randomisation")
+    values, answers = plain_table("score", *systems, right=systems), plain_table("score", *tests, "better", right=tests)
+    signatures = _with_signatures(plain_table("score", "signature"))
+    for row in rows:
+        bootstrap = row["bootstrap"]
+        values.add_row(
+            row["name"],
+            Text(f"{row['a']:.2f} [{_interval(bootstrap['interval_a'])}]"),
+            Text(f"{row['b']:.2f} [{_interval(bootstrap['interval_b'])}]"),
+            Text(f"{row['difference']:+.2f} [{_interval(bootstrap['interval_difference'], '+')}]"),
+        )
+        p_values = f"{bootstrap['p_value']:.4f}", f"{row['randomisation_p_value']:.4f}"
+        answers.add_row(row["name"], f"{bootstrap['b_wins']:.1%}", *p_values, row["better"] or "not shown")
+        signatures.add_row(row["name"], Text(row["signature"]))
+    return [values, answers, signatures]
+
+
+def _with_signatures(table: Table) -> Table:
+    """The table, with a last column that is folded where it is too long: half a signature says nothing."""
+    table.columns[-1].overflow = "fold"
+    return table
+
+
+def _interval(interval: dict[str, float], sign: str = "") -> str:
+    return f"{interval['low']:{sign}.2f} … {interval['high']:{sign}.2f}"
+
+
+def _print_worst(out: Console, sentences: list[dict[str, Any]]) -> None:
+    if sentences:
+        out.print(Text(f"\nthe worst {len(sentences)} by chrF", style="bold"))
+    for sentence in sentences:
+        out.print(Text(f"line {sentence['line']:,}, chrF {sentence['chrf']:.1f}", style="dim"))
+        _print_texts(out, sentence, ("source", "reference", "output"))
+
+
+def _print_leads(out: Console, system: str, sentences: list[dict[str, Any]]) -> None:
+    if sentences:
+        out.print(Text(f"\nwhere {system} leads most by chrF", style="bold"))
+    for sentence in sentences:
+        scores = f"A {sentence['chrf_a']:.1f}, B {sentence['chrf_b']:.1f}"
+        out.print(Text(f"line {sentence['line']:,}, chrF {scores}", style="dim"))
+        _print_texts(out, sentence, ("source", "reference", "output_a", "output_b"))
+
+
+def _print_texts(out: Console, sentence: dict[str, Any], names: tuple[str, ...]) -> None:
+    for name in names:
+        if sentence[name] is not None:
+            label = {"output_a": "A", "output_b": "B"}.get(name, name)
+            out.print(Text(f"  {label:<10}{_visible(sentence[name])}"), soft_wrap=True)
+
+
+def _visible(text: str) -> str:
+    visible = "".join(character if character.isprintable() else "�" for character in text)
+    return visible if len(visible) <= LONGEST else visible[: LONGEST - 1] + "…"
+
+
+def _number(value: float | None) -> str:
+    return "infinite" if value is None else f"{value:,.2f}"
