@@ -7,7 +7,8 @@ import math
 import pytest
 import torch
 
-from heedful.training.label_smoothing import label_smoothed_loss, perplexity, token_losses
+from heedful.evaluation.perplexity import perplexity
+from heedful.training.label_smoothing import label_smoothed_loss, token_losses
 
 torch.manual_seed(0)
 LOGITS = torch.randn(3, 5, 7, dtype=torch.float64) * 3

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heedful.cli.progress import Report
+from heedful.evaluation.perplexity import perplexity
 
 if TYPE_CHECKING:
     from heedful.search.options import SearchOptions
@@ -37,20 +38,19 @@ class Likelihood:
     def described(self) -> dict[str, float | None]:
         """The numbers as JSON has them: null for what is not finite."""
         numbers = {
-            "per_subword": _perplexity(self.log_probability, self.subwords),
-            "per_word": _perplexity(self.log_probability, self.words),
+            "per_subword": perplexity(-self.log_probability, self.subwords),
+            "per_word": perplexity(-self.log_probability, self.words),
             **dataclasses.asdict(self),
         }
         return {name: number if math.isfinite(number) else None for name, number in numbers.items()}
 
 
 def translated(translator: Translator, sources: Sequence[str], *, options: SearchOptions, report: Report) -> Translated:
-    """The best translation of each line, each one line."""
+    """The best translation of each line."""
     outputs: list[str] = []
     tokens, began = 0, time.perf_counter()
     for hypotheses in translator.hypotheses(sources, options):
-        # A line end inside a translation would shift every line after it in a file.
-        outputs.append(hypotheses[0].text.replace("\n", " "))
+        outputs.append(hypotheses[0].text)
         tokens += len(hypotheses[0].ids) + 1
         report("translating", len(outputs), len(sources))
     return Translated(outputs, tokens, time.perf_counter() - began, str(translator.device))
@@ -67,8 +67,3 @@ def likelihood(
         subwords += scored.tokens
         report("reading the references", done, len(references))
     return Likelihood(total, subwords, sum(len(line.split()) + 1 for line in references))
-
-
-def _perplexity(log_probability: float, count: int) -> float:
-    mean = -log_probability / count
-    return math.exp(mean) if mean < 700 else math.inf

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +13,10 @@ from cyclopts import Parameter
 
 from heedful.cli.model_options import ModelOptions
 from heedful.cli.progress import progress
-from heedful.cli.text_input import count_lines, file_lines
+from heedful.cli.text_input import count_lines
 from heedful.errors import TextError
+from heedful.evaluation.perplexity import perplexity
+from heedful.text.aligned import text_lines
 
 if TYPE_CHECKING:
     from heedful.search.translator import Scored
@@ -53,7 +54,7 @@ def score(
     """
     total = None
     for path in (source, target):
-        next(file_lines(path), None)  # a file that cannot be read is said before the model is loaded
+        next(text_lines(path), None)  # a file that cannot be read is said before the model is loaded
         total = count_lines(path)
     translator = model.translator()
     pairs = _pairs(source, target)
@@ -69,8 +70,8 @@ def score(
         "pairs": count,
         "log_probability": sum_,
         "subwords": tokens,
-        "perplexity": _perplexity(sum_, tokens),
-        "perplexity_per_word": _perplexity(sum_, words),
+        "perplexity": perplexity(-sum_, tokens),
+        "perplexity_per_word": perplexity(-sum_, words),
     }
     if as_json:
         print(json.dumps({"whole": whole}))
@@ -80,7 +81,7 @@ def score(
 
 
 def _pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    for number, (line, translation) in enumerate(itertools.zip_longest(file_lines(source), file_lines(target)), 1):
+    for number, (line, translation) in enumerate(itertools.zip_longest(text_lines(source), text_lines(target)), 1):
         if line is None or translation is None:
             short, long = (source, target) if line is None else (target, source)
             raise TextError(f"{short} has {number - 1:,} lines and {long} more: each line needs its translation")
@@ -88,17 +89,13 @@ def _pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
 
 
 def _line(number: int, scored: Scored, *, as_json: bool) -> str:
-    perplexity = _perplexity(scored.log_probability, scored.tokens)
+    own = perplexity(-scored.log_probability, scored.tokens)
     if not as_json:
-        return f"{scored.log_probability:.4f}\t{perplexity:.4f}"
+        return f"{scored.log_probability:.4f}\t{own:.4f}"
     pieces = [*scored.pieces, "</s>"]
     found = [
         {"subword": piece, "log_probability": value}
         for piece, value in zip(pieces, scored.token_log_probabilities, strict=True)
     ]
-    parts = {"line": number, "log_probability": scored.log_probability, "perplexity": perplexity, "subwords": found}
+    parts = {"line": number, "log_probability": scored.log_probability, "perplexity": own, "subwords": found}
     return json.dumps(parts, ensure_ascii=False)
-
-
-def _perplexity(log_probability: float, tokens: int) -> float:
-    return math.exp(min(700.0, -log_probability / max(1, tokens)))

@@ -9,27 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from heedful.errors import TextError
-from heedful.text.reading import line_blocks, require_readable
+from heedful.text.reading import require_readable
 
 MOST_AT_ONCE = 4096
 """Lines of standard input that are handed on together."""
 
 
-def file_lines(path: Path) -> Iterator[str]:
-    """The lines of a text file, plain or compressed; one that is no UTF-8 is an error that names it."""
-    require_readable(path)
-    for block in line_blocks(path, on_bad_line=_refuse):
-        for line in block:
-            assert line is not None, "bad lines were refused"
-            yield line
-
-
-def _refuse(path: Path, line: int, reason: str) -> None:
-    raise TextError(f"{path}, line {line}: {reason}")
-
-
 def count_lines(path: Path) -> int | None:
     """How many lines a plain file has, for a progress bar; None where counting would mean decompressing."""
+    require_readable(path)
     if path.suffix in {".gz", ".xz", ".zst"} or not path.is_file():
         return None
     with path.open("rb") as file:

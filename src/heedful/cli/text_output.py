@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TextIO
 
 from heedful.errors import TextError
 
@@ -24,11 +26,26 @@ def require_writable(path: Path, *, overwrite: bool) -> None:
         raise TextError(f"--output {path}: there is no folder {path.absolute().parent}")
 
 
-def write_lines(path: Path, lines: Sequence[str]) -> None:
-    """Replace a text file in one move."""
+@contextlib.contextmanager
+def new_text(path: Path) -> Iterator[Callable[[str], None]]:
+    """A function that writes a line; the file takes its place when the block ends, and not after an error."""
     beside = path.with_name(path.name + ".writing")
     try:
-        beside.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+        with beside.open("w", encoding="utf-8", newline="\n") as file:
+            yield lambda line: _write(file, line)
         beside.replace(path)
     except OSError as error:
         raise TextError(f"{path} cannot be written: {error.strerror or error}") from None
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _write(file: TextIO, line: str) -> None:
+    file.write(line + "\n")
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Replace a text file in one move."""
+    with new_text(path) as write:
+        for line in lines:
+            write(line)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from heedful.cli.model_options import ModelOptions, SearchChoices
 from heedful.cli.progress import progress
-from heedful.cli.text_input import count_lines, file_lines, standard_input
+from heedful.cli.text_input import count_lines, standard_input
+from heedful.cli.text_output import new_text, require_writable
 from heedful.errors import SearchError
+from heedful.text.aligned import text_lines
 
 if TYPE_CHECKING:
     from heedful.search.translator import Translation
@@ -79,15 +80,16 @@ def translate(
         raise SearchError("give text or --input, not both")
     if n_best < 1:
         raise SearchError(f"--n-best {n_best}: must be at least 1")
-    if output and output.exists() and not overwrite:
-        raise SearchError(f"{output} is there already: --overwrite replaces it")
-    total = _require_input(input_) if input_ else len(text) or None
+    if output:
+        require_writable(output, overwrite=overwrite)
+    total = count_lines(input_) if input_ else len(text) or None
     translator = model.translator()
     options = search.options(translator, n_best=n_best)
-    blocks: Iterable[Iterable[str]] = [file_lines(input_)] if input_ else [text] if text else standard_input()
+    blocks: Iterable[Iterable[str]] = [text_lines(input_)] if input_ else [text] if text else standard_input()
     quiet = quiet or not input_
     done = 0
-    with _writer(output) as write, progress(unit="lines", quiet=quiet) as report:
+    writer = new_text(output) if output else contextlib.nullcontext(_print)
+    with writer as write, progress(unit="lines", quiet=quiet) as report:
         for block in blocks:
             sources: list[str] = []
             found = translator.hypotheses(_noted(block, sources), options, prefix=prefix, first=done)
@@ -103,13 +105,6 @@ def translate(
                 report("translated", done, total)
 
 
-def _require_input(path: Path) -> int | None:
-    from heedful.text.reading import require_readable
-
-    require_readable(path)
-    return count_lines(path)
-
-
 def _noted(lines: Iterable[str], into: list[str]) -> Iterator[str]:
     """The lines, remembered until their translations come."""
     for line in lines:
@@ -117,25 +112,8 @@ def _noted(lines: Iterable[str], into: list[str]) -> Iterator[str]:
         yield line
 
 
-@contextlib.contextmanager
-def _writer(output: Path | None) -> Iterator[Any]:
-    """A function that writes one line; a file takes its place when everything is written."""
-    if output is None:
-        yield lambda line: _print(line, sys.stdout)
-        return
-    output.parent.mkdir(parents=True, exist_ok=True)
-    beside = output.with_name(output.name + ".writing")
-    try:
-        with beside.open("w", encoding="utf-8", newline="\n") as file:
-            yield lambda line: print(line, file=file)
-        beside.replace(output)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
-
-
-def _print(line: str, stream: TextIO) -> None:
-    print(line, file=stream, flush=True)
+def _print(line: str) -> None:
+    print(line, flush=True)  # who waits for a line at the other end of a pipe gets it now
 
 
 def _columns(

@@ -163,12 +163,11 @@ class Translator:
     def _translations(self, parts: list[list[Hypothesis]], options: SearchOptions) -> list[Translation]:
         if not parts:
             return [Translation("", 0.0, 0.0, ())]
-        decode = self.saved.target_subwords.decode
         count = max(map(len, parts))
         combined = [[own[min(place, len(own) - 1)] for own in parts] for place in range(count)]
         translations = [
             Translation(
-                " ".join(decode(part.ids) for part in whole),
+                " ".join(self._text(part.ids) for part in whole),
                 sum(part.score for part in whole),
                 sum(part.log_probability for part in whole),
                 tuple(int(id_) for part in whole for id_ in part.ids),
@@ -177,6 +176,10 @@ class Translator:
         ]
         # Different subwords may spell the same text; the first is the best of them.
         return list({translation.text: translation for translation in reversed(translations)}.values())[::-1]
+
+    def _text(self, ids: np.ndarray) -> str:
+        """The text of ids, on one line: a line's end inside it would shift every line after it in a file."""
+        return self.saved.target_subwords.decode(ids).replace("\n", " ")
 
     def scores(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Scored]:
         """What the model thinks of each target as a translation of its source."""
@@ -209,7 +212,7 @@ class Translator:
         source, target_subwords = self.saved.source_subwords, self.saved.target_subwords
         return AttentionMaps(
             clean_line(line),
-            target_subwords.decode(hypothesis.ids),
+            self._text(hypothesis.ids),
             [*source.pieces(parts[0]), END_LABEL],
             [*target_subwords.pieces(hypothesis.ids), END_LABEL],
             **weights,

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from heedful.errors import TextError
-from heedful.text.reading import line_blocks
+from heedful.text.reading import line_blocks, require_readable
 
 
-def read_lines(path: Path) -> list[str]:
-    """The lines of a text file, plain or compressed; one that is empty or binary is refused."""
-    lines: list[str] = []
+def text_lines(path: Path) -> Iterator[str]:
+    """The lines of a text file, plain or compressed, one after the other; a binary one is refused."""
+    require_readable(path)
+    done = 0
     for block in line_blocks(path, on_bad_line=_refuse):
-        for number, line in enumerate(block, start=len(lines) + 1):
+        for number, line in enumerate(block, start=done + 1):
             assert line is not None, "a bad line has been refused"
             if "\0" in line:
                 _refuse(path, number, "a NUL character, which no text has")
-            lines.append(line)
+            yield line
+        done += len(block)
+
+
+def read_lines(path: Path) -> list[str]:
+    """All of them at once; a file without lines is refused."""
+    lines = list(text_lines(path))
     if not lines:
         raise TextError(f"{path} is empty")
     return lines

@@ -6,7 +6,6 @@ it is the exponential of the plain negative log-likelihood.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import torch
@@ -59,13 +58,3 @@ def token_losses(
     return TokenLosses(
         torch.where(counted, smoothed, zero).sum(), torch.where(counted, true, zero).sum(), counted.sum()
     )
-
-
-def perplexity(negative_log_likelihood: float, count: float) -> float:
-    """exp of the mean negative log-likelihood, from the plain loss alone; infinity where that has no number.
-
-    >>> round(perplexity(3 * math.log(7), 3), 6)
-    7.0
-    """
-    mean = negative_log_likelihood / count
-    return math.exp(mean) if mean < 700 else math.inf

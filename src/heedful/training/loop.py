@@ -17,6 +17,7 @@ from heedful.checkpoint.averaging import average
 from heedful.checkpoint.checkpoints import Checkpoint, prune, scheduled_entries, write_checkpoint
 from heedful.checkpoint.run_folder import write_status
 from heedful.errors import HeedfulError, TrainingError
+from heedful.evaluation.perplexity import perplexity
 from heedful.settings import describe
 from heedful.training import events
 from heedful.training.batches import prefetched
@@ -24,7 +25,6 @@ from heedful.training.clock import Clock
 from heedful.training.device import batch_flops, device_facts
 from heedful.training.distributed import agreed, join, leave
 from heedful.training.events import Reporter
-from heedful.training.label_smoothing import perplexity
 from heedful.training.memory_probe import require_memory
 from heedful.training.metrics import Interval, Results, StepResult, append_metrics
 from heedful.training.optimizer import learning_rate, optimizer_tensors

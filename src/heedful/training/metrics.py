@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from heedful.checkpoint.run_folder import METRICS
+from heedful.evaluation.perplexity import perplexity
 from heedful.training.batches import StepBatch
-from heedful.training.label_smoothing import perplexity
 
 LAG = 3
 """Steps after which a step's numbers are read: by then they have arrived, and nobody waits."""

@@ -11,12 +11,12 @@ import numpy as np
 import torch
 
 from heedful.data.corpus import Corpus
+from heedful.evaluation.perplexity import perplexity
 from heedful.evaluation.translation_scores import bleu
 from heedful.model.transformer import Transformer
 from heedful.text.subwords import Subwords
 from heedful.training.batches import Batches
 from heedful.training.distributed import World, summed
-from heedful.training.label_smoothing import perplexity
 from heedful.training.step import Trainer
 
 Translate = Callable[[Transformer, Sequence[np.ndarray]], list[np.ndarray]]
