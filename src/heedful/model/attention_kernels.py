@@ -34,6 +34,8 @@ Attend = Callable[..., tuple[Tensor, Tensor | None]]
 
 VARLEN_MAX_HEAD = 256
 """The packed kernel takes heads up to this size, and only multiples of 8."""
+VARLEN_MAX_SEQUENCES = 65_535
+"""Sequences that the packed kernel takes at once: a CUDA grid has no more places along the axis it counts them on."""
 
 
 def equation_1(q: Tensor, k: Tensor, v: Tensor, where: Where = None, *, dropout: float = 0.0) -> tuple[Tensor, Tensor]:

@@ -6,6 +6,7 @@ R processes the r-th takes the micro-batches r, r + R, …. Nothing here has a s
 
 from __future__ import annotations
 
+import copy
 import queue
 import threading
 from collections.abc import Generator
@@ -21,6 +22,8 @@ from heedful.data.corpus import Corpus
 from heedful.data.layouts import packed, padded, shape_of
 from heedful.data.micro_batches import micro_batches
 from heedful.data.shapes import Shape, shapes
+from heedful.errors import BatchError
+from heedful.model.attention_kernels import VARLEN_MAX_SEQUENCES
 from heedful.model.masks import Layout, Packed, padded_layout
 from heedful.training.distributed import World
 
@@ -74,7 +77,6 @@ class Batches:
         seed: int | None = None,
     ) -> None:
         self.corpus, self._device, self._world = corpus, device, world
-        self._count = training.micro_batches
         self._layout = layout
         self.schedule = Schedule(
             corpus.source_tokens,
@@ -85,12 +87,19 @@ class Batches:
             weights=corpus.weights,
         )
         self.longest = max(longest, self.schedule.longest)
-        self.shapes: list[Shape] = shapes(
-            self.longest,
-            source_budget=training.source_tokens,
-            target_budget=training.target_tokens,
-            micro_batches=self._count,
-        )
+        self._cut(training.micro_batches)
+
+    def recut(self, count: int) -> Batches:
+        """The same global batches in so many micro-batches."""
+        other = copy.copy(self)
+        other._cut(count)
+        return other
+
+    def _cut(self, count: int) -> None:
+        schedule = self.schedule
+        budgets = {"source_budget": schedule.source_budget, "target_budget": schedule.target_budget}
+        self._count = count
+        self.shapes: list[Shape] = shapes(self.longest, micro_batches=count, **budgets)
 
     def step(self, step: int) -> StepBatch:
         """The batch of a step, steps counted from 1."""
@@ -114,9 +123,15 @@ class Batches:
         tokens = {"source_tokens": self.corpus.source_tokens, "target_tokens": self.corpus.target_tokens}
         line = packed(self.corpus, pairs, shape=shape_of(pairs, among=self.shapes, **tokens))
         source, given, wanted = (self._sent(x) for x in (line.source, line.target_input, line.target_output))
-        most = max(_used(line.source_offsets), _used(line.target_offsets))
+        most = max(_last_used(line.source_offsets), _last_used(line.target_offsets))
+        if most > VARLEN_MAX_SEQUENCES:
+            raise BatchError(
+                f"a micro-batch has {most:,} sentences and fillers, but the packed attention kernel takes at most "
+                f"{VARLEN_MAX_SEQUENCES:,}: raise training.micro_batches above {self._count}"
+            )
+        entries = min(len(line.source_offsets), _rounded(most) + 1)
         source_offsets, target_offsets = (
-            self._sent(offsets[: most + 1]) for offsets in (line.source_offsets, line.target_offsets)
+            self._sent(offsets[:entries]) for offsets in (line.source_offsets, line.target_offsets)
         )
         for offsets in (source_offsets, target_offsets):
             torch._dynamo.maybe_mark_dynamic(offsets, 0)
@@ -137,10 +152,14 @@ class Batches:
         return tensor.to(self._device)
 
 
-def _used(offsets: np.ndarray) -> int:
-    """The sequences up to the last one that holds a token, rounded up."""
-    last = int(np.searchsorted(offsets, offsets[-1]))
-    return min(len(offsets) - 1, next(size for size in SEQUENCES if size >= last))
+def _last_used(offsets: np.ndarray) -> int:
+    """The sequences up to the last one that holds a token."""
+    return int(np.searchsorted(offsets, offsets[-1]))
+
+
+def _rounded(sequences: int) -> int:
+    """The next of a few sizes, but no more than the kernel takes."""
+    return min(VARLEN_MAX_SEQUENCES, next(size for size in SEQUENCES if size >= sequences))
 
 
 def prefetched(batches: Batches, *, first: int, last: int) -> Generator[StepBatch, None, None]:

@@ -28,7 +28,7 @@ from heedful.training.events import Reporter
 from heedful.training.memory_probe import require_memory
 from heedful.training.metrics import Interval, Results, StepResult, append_metrics
 from heedful.training.optimizer import learning_rate, optimizer_tensors
-from heedful.training.setup import Prepared, Task, chosen_device, prepared_run
+from heedful.training.setup import Prepared, Task, begun_run, chosen_device, prepared_run
 from heedful.training.signals import stop_signals
 from heedful.training.validation import Translate
 
@@ -59,8 +59,9 @@ def train(task: Task, *, report: Reporter, translate: Translate) -> Progress:
     if not world.is_first:
         report = _silent
     try:
-        prepared = prepared_run(task, device=device, world=world, report=report, translate=translate)
-        prepared = require_memory(prepared, report=report)
+        prepared = prepared_run(task, device=device, world=world, translate=translate)
+        # Only then, so that a run that cannot begin leaves no folder behind, and one that is cut finer says so in it.
+        prepared = begun_run(require_memory(prepared, report=report), report=report)
         with stop_signals() as stop:
             return Loop(prepared, report=report, stop=stop).run()
     finally:
@@ -85,7 +86,7 @@ class Loop:
 
     def run(self) -> Progress:
         """Every step from where the run stands to its end."""
-        if self._training.compile and self._device.type == "cuda" and self._trainer.model.attention.layout == "packed":
+        if self._trainer.captures:
             self._trainer.accelerate()
         self._report(events.Started(self._describe(), self._progress.step, self._training.steps))
         state, why = "failed", ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,13 +49,13 @@ class Task:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A run that can take its next step."""
+    """A run that can take its next step, once it has its folder (`begun_run`)."""
 
     task: Task
     trainer: Trainer
     batches: Batches
     validation: Validation | None
-    checkpoint: Checkpoint | None
+    checkpoint: Checkpoint | None = None
     """What the run goes on from; None at its beginning."""
 
 
@@ -82,8 +82,8 @@ def chosen_device(wanted: str) -> torch.device:
     return device
 
 
-def prepared_run(task: Task, *, device: torch.device, world: World, report: Reporter, translate: Translate) -> Prepared:
-    """Open the data, build or restore the model, and make or check the run folder."""
+def prepared_run(task: Task, *, device: torch.device, world: World, translate: Translate) -> Prepared:
+    """Open the data and build the model; nothing is written."""
     corpus = Corpus(task.data)
     _require_pieces_for_all(task.config, world)
     precision = precision_for(task.config, device)
@@ -104,11 +104,15 @@ def prepared_run(task: Task, *, device: torch.device, world: World, report: Repo
             f"training.patience = {task.config.training.patience} needs validation: prepare the corpus with "
             "--valid-source and --valid-target, and set training.validation_steps"
         )
-    # Last, so that a run that cannot begin leaves no folder behind.
-    checkpoint = _claimed(task, corpus, world, report)
+    return Prepared(task, trainer, batches, validation)
+
+
+def begun_run(prepared: Prepared, *, report: Reporter) -> Prepared:
+    """Make the run folder, or check the one that is there and restore what it holds."""
+    checkpoint = _claimed(prepared.task, prepared.batches.corpus, prepared.trainer.world, report)
     if checkpoint is not None:
-        restore(trainer, checkpoint)
-    return Prepared(task, trainer, batches, validation, checkpoint)
+        restore(prepared.trainer, checkpoint)
+    return replace(prepared, checkpoint=checkpoint)
 
 
 def built_model(config: Config, corpus: Corpus, precision: Precision) -> Transformer:

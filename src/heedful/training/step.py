@@ -68,6 +68,12 @@ class Trainer:
         self._add: Callable[[Piece, int], None] = self._add_gradient
         self._finish: Callable[[], None] = self._update
 
+    @property
+    def captures(self) -> bool:
+        """Whether `accelerate` can serve this run, and it is wanted: captured graphs need CUDA and packed batches."""
+        on_cuda = self.precision.device.type == "cuda"
+        return self.config.training.compile and on_cuda and self.model.attention.layout == "packed"
+
     def accelerate(self) -> None:
         """On CUDA with packed batches: compile the layers and the loss, and replay whole steps as captured graphs.
 
@@ -83,6 +89,7 @@ class Trainer:
     def step(self, batch: StepBatch) -> Tensor:
         """Compute one step; returns (loss sum, negative log-likelihood sum, gradient norm, skipped) on the device."""
         self._accumulate(batch)
+        self._line.add_up()
         training = self.config.training
         self._rate.fill_(
             learning_rate(
@@ -96,7 +103,10 @@ class Trainer:
         return self._numbers.clone()
 
     def rehearse(self, batch: StepBatch) -> None:
-        """Everything a step does, in all the memory it takes, with an update that is skipped."""
+        """Everything a step does, in all the memory it takes, with an update that is skipped.
+
+        The processes do not wait for each other: one that runs out of memory would leave the others waiting.
+        """
         try:
             self._accumulate(batch)
             guarded_step(self.optimizer, rate=self._rate, skip=torch.ones((), device=self.precision.device))
@@ -104,13 +114,12 @@ class Trainer:
             self._line.clear()
 
     def _accumulate(self, batch: StepBatch) -> None:
-        """Leave the batch's gradient and its two loss sums in the line."""
+        """Leave this process's share of the batch's gradient and of its two loss sums in the line."""
         self.model.train()
         self._line.clear()
         for piece in batch.pieces:
             torch.manual_seed(noise_seed(self.config.training.seed, batch.step, piece.index))
             self._add(piece, batch.target_tokens)
-        self._line.add_up()
 
     def _add_gradient(self, piece: Piece, target_tokens: int | Tensor) -> None:
         """Add a micro-batch's share of the gradient, and its losses to the sums."""

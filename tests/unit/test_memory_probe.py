@@ -1,0 +1,175 @@
+"""What is found out before step 1: whether the largest batch can be computed, and how fine it must be cut if not."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tests.training_toys import write_toy
+
+from heedful.data.corpus import Corpus
+from heedful.data.micro_batches import micro_batches
+from heedful.errors import BatchError, TrainingError
+from heedful.presets import resolve
+from heedful.search.greedy import greedy_translations
+from heedful.training import events, loop, memory_probe
+from heedful.training.batches import Batches
+from heedful.training.distributed import World
+from heedful.training.optimizer import optimizer_tensors
+from heedful.training.setup import Prepared, Task, prepared_run
+from heedful.training.step import Precision, Trainer
+
+CPU = torch.device("cpu")
+SETTINGS = [
+    *("model.d_model=16", "model.d_ff=32", "model.num_heads=2", "model.encoder_layers=1", "model.decoder_layers=1"),
+    *("training.source_tokens=512", "training.target_tokens=512", "training.steps=3", "training.validation_steps=2"),
+]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_toy(tmp_path_factory.mktemp("toy"), task="copy", pairs=300, valid=30)
+
+
+def new_task(data: Path, run: Path, **options: object) -> Task:
+    task = Task(config=resolve(name="tiny", settings=SETTINGS), data=data, run=run, device="cpu")
+    return dataclasses.replace(task, **options)  # pyright: ignore[reportArgumentType]
+
+
+def as_if_on_cuda(task: Task) -> Prepared:
+    """A run whose trainer says that it is on a GPU, though nothing is."""
+    prepared = prepared_run(task, device=CPU, world=World(), translate=greedy_translations)
+    prepared.trainer.precision = Precision(torch.device("cuda"), half=True)
+    return prepared
+
+
+def packed_batches(data: Path, *, count: int = 1) -> Batches:
+    training = dataclasses.replace(resolve(name="tiny", settings=SETTINGS).training, micro_batches=count)
+    return Batches(Corpus(data), training, layout="packed", device=CPU, world=World())
+
+
+def fitting(tokens: int) -> Callable[[Trainer, Batches], bool]:
+    """In place of a GPU: a piece fits if its target has at most so many tokens, filling included."""
+    return lambda _, batches: batches.shapes[-1].target_tokens <= tokens
+
+
+def test_a_batch_that_does_not_fit_is_refused_with_the_number_that_does(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared = as_if_on_cuda(new_task(data, tmp_path / "run"))
+    tried = {count: prepared.batches.recut(count).shapes[-1].target_tokens for count in (1, 2, 4, 8)}
+    assert tried[1] > tried[2] > tried[4], "else the test cannot tell them apart"
+    monkeypatch.setattr(memory_probe, "_fits", fitting(tried[4]))
+    with pytest.raises(TrainingError, match=r"memory with training.micro_batches = 1; training.micro_batches = 4 is"):
+        memory_probe.require_memory(prepared, report=lambda _: None)
+    monkeypatch.setattr(memory_probe, "_fits", fitting(0))
+    with pytest.raises(TrainingError, match="with 1024 micro-batches it still does not do"):
+        memory_probe.require_memory(prepared, report=lambda _: None)
+
+
+def test_auto_micro_batches_cuts_training_and_validation_and_says_so(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared = as_if_on_cuda(new_task(data, tmp_path / "run", auto_micro_batches=True))
+    monkeypatch.setattr(memory_probe, "_fits", fitting(prepared.batches.recut(2).shapes[-1].target_tokens))
+    seen: list[events.Event] = []
+    cut = memory_probe.require_memory(prepared, report=seen.append)
+    assert [event.text for event in seen if isinstance(event, events.Warned)] == [
+        "the largest batch does not fit into memory; taking training.micro_batches = 2"
+    ]
+    assert cut.task.config.training.micro_batches == cut.trainer.config.training.micro_batches == 2
+    assert len(cut.batches.step(1).pieces) == 2
+    assert cut.validation is not None
+    assert len(cut.validation.batches.step(1).pieces) == 2
+    np.testing.assert_array_equal(cut.batches.step(5).pairs, prepared.batches.step(5).pairs)
+
+
+def test_batches_cut_anew_are_those_that_were_cut_so_from_the_beginning(data: Path) -> None:
+    made, recut = packed_batches(data, count=3), packed_batches(data).recut(3)
+    assert made.shapes == recut.shapes
+    for a, b in zip(made.step(4).pieces, recut.step(4).pieces, strict=True):
+        torch.testing.assert_close(a.source, b.source, rtol=0, atol=0)
+
+
+def test_more_sequences_than_the_kernel_takes_are_refused_until_cut_finer(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = packed_batches(data)
+    crowded = max((batches.schedule.batch(step) for step in range(batches.schedule.steps_per_epoch)), key=len)
+    tokens = {"source_tokens": batches.corpus.source_tokens, "target_tokens": batches.corpus.target_tokens}
+    halves = max(len(piece) for piece in micro_batches(crowded, count=2, **tokens))
+    limit = (len(crowded) + halves) // 2
+    assert halves < limit < len(crowded), "else the test cannot tell them apart"
+    monkeypatch.setattr("heedful.training.batches.VARLEN_MAX_SEQUENCES", limit)
+    with pytest.raises(BatchError, match=rf"takes at most {limit}: raise training.micro_batches above 1"):
+        [batches.step(step) for step in range(1, batches.schedule.steps_per_epoch + 1)]
+    monkeypatch.setattr(memory_probe, "_fits", lambda *_: True)
+    prepared = dataclasses.replace(as_if_on_cuda(new_task(data, tmp_path / "run")), batches=batches)
+    with pytest.raises(TrainingError, match=r"more sentences than .* = 1; training.micro_batches = 2 is fine enough"):
+        memory_probe.require_memory(prepared, report=lambda _: None)
+
+
+def test_offsets_are_never_rounded_up_beyond_what_the_kernel_takes(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = packed_batches(data)
+    crowded = int(np.argmax([len(batches.schedule.batch(s)) for s in range(batches.schedule.steps_per_epoch)])) + 1
+    monkeypatch.setattr("heedful.training.batches.SEQUENCES", (1000,))
+    monkeypatch.setattr("heedful.training.batches.VARLEN_MAX_SEQUENCES", 150)
+    offsets = batches.step(crowded).pieces[0].source_layout.offsets  # pyright: ignore[reportAttributeAccessIssue]
+    assert len(offsets) - 1 == 150 < batches.shapes[0].sequences
+
+
+@pytest.mark.parametrize(("captures", "free", "fits"), [(False, 10, True), (True, 79, False), (True, 80, True)])
+def test_a_run_that_captures_graphs_needs_its_working_memory_twice(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, captures: bool, free: int, fits: bool
+) -> None:
+    prepared = as_if_on_cuda(new_task(data, tmp_path / "run"))
+    monkeypatch.setattr(type(prepared.trainer), "captures", captures)
+    monkeypatch.setattr(prepared.trainer, "rehearse", lambda _: None)
+    measured = {"max_memory_reserved": 47, "memory_allocated": 7, "mem_get_info": (free, 100)}
+    for name, value in measured.items():
+        monkeypatch.setattr(torch.cuda, name, lambda _, value=value: value)
+    monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda _: None)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    assert memory_probe._fits(prepared.trainer, prepared.batches) is fits
+
+
+def test_a_rehearsal_changes_nothing(data: Path, tmp_path: Path) -> None:
+    trained = []
+    for rehearsed in (False, True):
+        prepared = prepared_run(new_task(data, tmp_path), device=CPU, world=World(), translate=greedy_translations)
+        trainer, batches = prepared.trainer, prepared.batches
+        if rehearsed:
+            before = {name: value.clone() for name, value in trainer.model.state_dict().items()}
+            trainer.rehearse(memory_probe._largest(batches))
+            for name, value in trainer.model.state_dict().items():
+                assert torch.equal(value, before[name])
+            assert not any(state.any() for state in optimizer_tensors(trainer.optimizer, trainer.model).values())
+        for step in (1, 2):
+            trainer.step(batches.step(step))
+        trained.append(trainer.model.state_dict())
+    assert all(torch.equal(trained[0][name], trained[1][name]) for name in trained[0])
+
+
+def test_a_run_that_is_refused_leaves_no_folder(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Prepared, *, report: events.Reporter) -> Prepared:
+        raise TrainingError("too large")
+
+    monkeypatch.setattr(loop, "require_memory", refuse)
+    with pytest.raises(TrainingError, match="too large"):
+        loop.train(new_task(data, tmp_path / "run"), report=lambda _: None, translate=greedy_translations)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_that_was_cut_finer_says_so_in_its_folder(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "require_memory", lambda prepared, report: memory_probe._cut_finer(prepared, 4))
+    task = new_task(data, tmp_path / "run")
+    loop.train(task, report=lambda _: None, translate=greedy_translations)
+    described = json.loads((task.run / "run.json").read_text())
+    assert described["config"]["training"]["micro_batches"] == 4
