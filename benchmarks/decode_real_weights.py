@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rivals.contestants import OURS
+from rivals.contestants import OURS, ToolkitError
 from rivals.engine import Search, Sizes
 
 from heedful.checkpoint.averaging import AVERAGED
@@ -64,11 +64,16 @@ def natural_table(arguments: argparse.Namespace, entrants: Entrants) -> list[str
 
 def measured(running: list[Any], sources: list[list[int]], arguments: argparse.Namespace) -> list[Outcome]:
     """Everybody's output, and seconds taken in turns."""
-    outcomes = [best_batch(entrant, sources, arguments) for entrant in running]
+    outcomes: dict[int, Outcome] = {}
+    for number, entrant in enumerate(running):
+        try:
+            outcomes[number] = best_batch(entrant, sources, arguments)
+        except ToolkitError as error:
+            print(f"{entrant.contestant.label}: left out, {error}", flush=True)
     for _ in range(arguments.rounds):
-        for entrant, outcome in zip(running, outcomes, strict=True):
-            outcome.seconds.append(timed(entrant, sources, batch=outcome.batch)[0])
-    return outcomes
+        for number, outcome in outcomes.items():
+            outcome.seconds.append(timed(running[number], sources, batch=outcome.batch)[0])
+    return list(outcomes.values())
 
 
 def rows(outcomes: list[Outcome], words: Subwords, references: list[str] | None, *, clock: str) -> list[str]:
