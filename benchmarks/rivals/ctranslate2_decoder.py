@@ -1,0 +1,142 @@
+"""CTranslate2, an engine in C++ without torch: float32 or int8, with random weights or with ours."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from rivals.engine import END, PAD, START, Engine, Search, Sizes
+
+NEVER = -1e4
+"""Added to the scores of the control ids that no output may hold."""
+
+
+def build(sizes: Sizes, *, device: str, half: bool, compute_type: str) -> Engine:
+    weights = _random_weights(sizes)
+    return _engine(weights, sizes, positions=256, forbid=False, device=device, half=half, compute_type=compute_type)
+
+
+def load(folder: str, *, device: str, half: bool, compute_type: str) -> Engine:
+    """The weights of a heedful model."""
+    from safetensors.numpy import load_file
+
+    description = json.loads((Path(folder) / "sizes.json").read_text())
+    weights = load_file(Path(folder) / "model.safetensors")
+    shape = {"sizes": Sizes(**description["sizes"]), "positions": description["positions"]}
+    return _engine(weights, **shape, forbid=True, device=device, half=half, compute_type=compute_type)
+
+
+def _engine(
+    weights: dict[str, Any],
+    sizes: Sizes,
+    *,
+    positions: int,
+    forbid: bool,
+    device: str,
+    half: bool,
+    compute_type: str,
+) -> Engine:
+    import ctranslate2  # pyright: ignore[reportMissingImports]
+
+    spec = _specification(weights, sizes, positions=positions, forbid=forbid)
+    with tempfile.TemporaryDirectory() as folder:
+        spec.validate()
+        spec.optimize()
+        spec.save(folder)
+        compute_type = "bfloat16" if half and compute_type == "float32" else compute_type
+        threads = {"inter_threads": 1, "intra_threads": 1}
+        translator = ctranslate2.Translator(folder, device=device, compute_type=compute_type, **threads)
+
+    def decode(sources: list[list[int]], search: Search) -> list[list[int]]:
+        width = max(len(source) for source in sources) + 1
+        results = translator.translate_batch(
+            [[str(word) for word in [*source, END]] for source in sources],
+            max_batch_size=search.batch,
+            beam_size=search.beam_size,
+            min_decoding_length=search.forced_steps,
+            max_decoding_length=search.forced_steps or width - 1 + search.max_extra_length,
+            length_penalty=search.length_penalty,
+            return_end_token=True,
+        )
+        return [[int(token) for token in result.hypotheses[0]] for result in results]
+
+    return Engine(sum(w.size for w in weights.values()), {"ctranslate2": ctranslate2.__version__}, decode)
+
+
+def _specification(weights: dict[str, Any], sizes: Sizes, *, positions: int, forbid: bool) -> Any:
+    import numpy as np
+    from ctranslate2.specs import Activation, TransformerSpec  # pyright: ignore[reportMissingImports]
+
+    layers = (sizes.layers, sizes.layers)
+    spec = TransformerSpec.from_config(layers, sizes.num_heads, pre_norm=False, activation=Activation.RELU)
+    words = [str(number) for number in range(sizes.vocab_size)]
+    spec.register_source_vocabulary(words)
+    spec.register_target_vocabulary(words)
+    spec.config.bos_token, spec.config.eos_token, spec.config.unk_token = words[START], words[END], words[PAD]
+    spec.config.decoder_start_token = words[START]
+    spec.encoder.embeddings[0].weight = weights["embedding.weight"]
+    spec.decoder.embeddings.weight = spec.decoder.projection.weight = weights["embedding.weight"]
+    if forbid:
+        spec.decoder.projection.bias = np.zeros(sizes.vocab_size, np.float32)
+        spec.decoder.projection.bias[[PAD, START]] = NEVER
+    table = _sinusoids(positions, sizes.d_model)  # the built-in table is another one
+    for side, stack in (("encoder", spec.encoder), ("decoder", spec.decoder)):
+        stack.scale_embeddings = True
+        stack.position_encodings.encodings = table
+        for number, layer in enumerate(stack.layer):
+            _fill(layer, weights, f"{side}.layers.{number}", d_model=sizes.d_model)
+    return spec
+
+
+def _fill(layer: Any, weights: dict[str, Any], name: str, *, d_model: int) -> None:
+    """The weights of a layer; in CTranslate2 each sub-layer owns the norm that comes after it."""
+
+    def linear(place: Any, which: str, rows: slice = slice(None)) -> None:
+        place.weight, place.bias = (weights[f"{name}.{which}.{kind}"][rows].copy() for kind in ("weight", "bias"))
+
+    def norm(place: Any, number: int) -> None:
+        place.gamma, place.beta = (weights[f"{name}.add_and_norm_{number}.norm.{kind}"] for kind in ("weight", "bias"))
+
+    linear(layer.self_attention.linear[0], "self_attention.w_qkv")
+    linear(layer.self_attention.linear[1], "self_attention.w_o")
+    norm(layer.self_attention.layer_norm, 1)
+    last = 2
+    if f"{name}.cross_attention.w_o.weight" in weights:
+        linear(layer.attention.linear[0], "cross_attention.w_qkv", slice(d_model))
+        linear(layer.attention.linear[1], "cross_attention.w_qkv", slice(d_model, None))
+        linear(layer.attention.linear[2], "cross_attention.w_o")
+        norm(layer.attention.layer_norm, 2)
+        last = 3
+    linear(layer.ffn.linear_0, "feed_forward.w_1")
+    linear(layer.ffn.linear_1, "feed_forward.w_2")
+    norm(layer.ffn.layer_norm, last)
+
+
+def _sinusoids(positions: int, d_model: int) -> Any:
+    import numpy as np
+
+    angles = np.arange(positions)[:, None] / 10000 ** (np.arange(0, d_model, 2) / d_model)
+    return np.stack([np.sin(angles), np.cos(angles)], -1).reshape(positions, d_model).astype(np.float32)
+
+
+def _random_weights(sizes: Sizes) -> dict[str, Any]:
+    import numpy as np
+
+    random, d = np.random.default_rng(1), sizes.d_model
+    shapes = {"w_o": (d, d), "w_qkv": (3 * d, d), "w_1": (sizes.d_ff, d), "w_2": (d, sizes.d_ff)}
+    found = {"embedding.weight": random.normal(0, d**-0.5, (sizes.vocab_size, d))}
+    blocks = {"encoder": ["self_attention"], "decoder": ["self_attention", "cross_attention"]}
+    for side, attentions in blocks.items():
+        for number in range(sizes.layers):
+            name = f"{side}.layers.{number}"
+            linears = [f"{attention}.{part}" for attention in attentions for part in ("w_qkv", "w_o")]
+            for linear in [*linears, "feed_forward.w_1", "feed_forward.w_2"]:
+                shape = shapes[linear.rpartition(".")[2]]
+                found[f"{name}.{linear}.weight"] = random.normal(0, (2 / sum(shape)) ** 0.5, shape)
+                found[f"{name}.{linear}.bias"] = np.zeros(shape[0])
+            for place in range(1, len(attentions) + 2):
+                found[f"{name}.add_and_norm_{place}.norm.weight"] = np.ones(d)
+                found[f"{name}.add_and_norm_{place}.norm.bias"] = np.zeros(d)
+    return {name: value.astype(np.float32) for name, value in found.items()}
