@@ -99,7 +99,7 @@ def object_words(clause: Clause, verb: Verb, key: str, *, fronted: bool) -> list
         own = f"{key}.preposition" if verb.german_preposition else extra_key(verb, key)
         found = [Word(verb.preposition, (own,)), *found]
     if recipient and "to" in verb.marks:
-        return [*found, Word("to", (f"{key}.recipient.determiner",)), *recipient]
+        return [*found, Word("to", recipient[0].keys), *recipient]
     late = isinstance(clause.object, Pronoun)
     return [*recipient, *found, *particle] if late else [*particle, *recipient, *found]
 

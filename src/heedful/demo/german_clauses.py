@@ -1,7 +1,7 @@
 """German word order: the verb second, first or last, its prefix and participles at the end, and the field between.
 
-Between them stand pronouns, then time, then objects, the dative first; before `nicht`, `schon` and their like a definite
-object stands early. What `nicht` denies by its place (a prepositional object, a manner, a place) comes after it.
+Between them stand pronouns, then whom something is given to, then time, then objects; before `nicht`, `schon` and their
+like a definite object stands early. What `nicht` denies by its place (a prepositional object, a manner, a place) comes after it.
 """
 
 from __future__ import annotations
@@ -126,7 +126,9 @@ def two_words(clause: Clause, verb: Verb, who: tuple[int, bool]) -> tuple[str, s
     """The auxiliary or modal, and the participle or infinitive that goes with it."""
     if clause.modal:
         modal = MODALS[clause.modal]
-        form = preterite(modal, *who) if clause.tense == "past" else present(modal, *who)
+        # What one should do is sollte, which has the form of a past.
+        past = clause.tense == "past" or clause.modal == "should"
+        form = preterite(modal, *who) if past else present(modal, *who)
         return form, verb.prefix + verb.german
     if clause.tense == "future":
         return present("werden", *who), verb.prefix + verb.german
@@ -153,8 +155,8 @@ def middle_words(clause: Clause, key: str, lead: str) -> list[Word]:
     marks = [*time, *adverbial_words(clause.adverb, f"{key}.adverb")]
     marks += [Word("noch", (f"{key}.yet",))] if clause.not_yet else []
     marks += [Word("nicht", (f"{key}.not",))] if denied else []
-    definite = [words for nominal, words in others if early and is_definite(nominal)]
-    indefinite = [words for nominal, words in others if not (early and is_definite(nominal))]
+    definite = [words for nominal, words in others if is_definite(nominal) and (early or nominal is clause.recipient)]
+    indefinite = [words for _, words in others if words not in definite]
     late = [] if lead == "object" or not (clause.verb and clause.verb.german_preposition) else object_words(clause, key)
     late += adverbial_words(clause.manner, f"{key}.manner")
     if clause.companion:

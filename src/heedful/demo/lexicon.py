@@ -130,9 +130,6 @@ class Lexicon:
     locations: dict[str, Preposition]
     directions: dict[str, Preposition]
 
-    def of_kind(self, *kinds: str) -> tuple[Noun, ...]:
-        return tuple(noun for noun in self.nouns.values() if noun.kind in kinds)
-
 
 @cache
 def lexicon() -> Lexicon:
@@ -156,6 +153,12 @@ def lexicon() -> Lexicon:
         locations=_places(0),
         directions=_places(1),
     )
+
+
+@cache
+def nouns_of(*kinds: str) -> tuple[Noun, ...]:
+    """The nouns of some kinds."""
+    return tuple(noun for noun in lexicon().nouns.values() if noun.kind in kinds)
 
 
 def _lines(table: str) -> list[str]:

@@ -138,7 +138,7 @@ see saw seen           : sehen sieht gesehen          : person kin animal vehicl
 hear heard             : hören                        : dog bird song train answer radio story  : point animal
 find found             : finden findet gefunden       : key ring ball umbrella knife map bag letter photo shoe cat dog
                        mistake answer : point animal
-lose lost              : verlieren verliert verloren  : key ring ball umbrella bag letter hat scarf map : point
+lose lost              : verlieren verliert verloren  : key ring ball umbrella bag letter hat scarf map : point unwilled
 look, for              : suchen                       : person kin animal key ring bag umbrella pencil book hat
 open                   : auf-machen                   : case letter : hand
 close                  : zu-machen                    : door window box bottle suitcase bag drawer book : hand
@@ -158,11 +158,11 @@ tidy, +up              : auf-räumen                   : room kitchen office dra
 throw threw thrown, +away : weg-werfen wirft geworfen : newspaper magazine bottle shoe box letter carpet : hand
 give gave given, +back : zurück-geben gibt gegeben    : book key umbrella camera ring photo
 hang hung, +up         : auf-hängen                   : picture coat mirror towel photo jacket map : hand
-forget forgot forgotten : vergessen vergisst vergessen : key word answer umbrella bag present rule : point
+forget forgot forgotten : vergessen vergisst vergessen : key word answer umbrella bag present rule : point unwilled
 hide hid hidden        : verstecken                   : key letter present ring photo secret chocolate
-steal stole stolen     : stehlen stiehlt gestohlen    : ring car bag picture bicycle camera apple
-break broke broken     : zerbrechen zerbricht zerbrochen : plate cup glass mirror bottle : point
-collect                : sammeln                      : postcard photo picture map camera car
+steal stole stolen     : stehlen stiehlt gestohlen    : ring car bag picture bicycle camera apple : unwilled
+break broke broken     : zerbrechen zerbricht zerbrochen : plate cup glass mirror bottle : point unwilled
+collect                : sammeln                      : postcard photo picture map : many
 draw drew drawn        : zeichnen                     : animal house flower map castle bridge boat : hand
 build built            : bauen                        : building boat table bed
 love                   : lieben                       : kin animal child city language          : state
@@ -189,10 +189,10 @@ trust                  : vertrauen dat                : person kin              
 congratulate           : gratulieren dat              : person kin
 listen, to             : zu-hören dat                 : person kin
 wait, for              : warten auf acc               : person kin bus train letter answer parcel
-think thought, of      : denken denkt gedacht an acc  : kin teacher girl child
+think thought, of      : denken denkt gedacht an acc  : kin teacher girl child : unwilled
 talk, about            : sprechen spricht gesprochen über acc : film text plan problem secret school city mistake
-dream dreamt, of       : träumen von dat              : castle house boat beach horse garden sister
-laugh, at              : lachen über acc              : story mistake hat idea film monkey picture
+dream dreamt, of       : träumen von dat              : castle house boat beach horse garden sister : unwilled
+laugh, at              : lachen über acc              : story mistake hat idea film monkey picture : unwilled
 look, after            : auf-passen auf acc           : child animal bag suitcase house
 give gave given        : geben gibt gegeben           : present book key apple ball cup flower umbrella : receiver
 show showed shown      : zeigen                       : picture photo map castle garden house ring letter : receiver
@@ -226,7 +226,7 @@ get got got, +up       : auf-stehen steht gestanden sein :                      
 """English: base, past, participle where irregular, then a particle (+on) or a preposition (for).
 German: infinitive, er-form and participle where irregular, then the case or the preposition it governs, and `sein`.
 Then the objects it can have, by noun or kind; then marks: animals too can do it; a `state` and a `point` have no
-progressive; it has a `receiver`, in English after `to`; it is done by `hand`; it goes with a `place`, a `direction`, a
+progressive; it has a `receiver`, in English after `to`; it is done by `hand`, to `many`, or is `unwilled`; it goes with a `place`, a `direction`, a
 `time` or a `clause`."""
 
 ADJECTIVES = """
@@ -244,11 +244,13 @@ vehicle device: new neu, old alt, expensive teuer, cheap billig, modern modern, 
 case: new neu, old alt, heavy schwer, big groß, small klein, broken kaputt, green grün, blue blau
 thing: new neu, old alt, beautiful schön, expensive teuer, cheap billig, red rot, white weiß, big groß, small klein,
     broken kaputt, yellow gelb
-building place: new neu, old alt, beautiful schön, big groß, small klein, famous berühmt, modern modern, dark dunkel
-feeling: happy glücklich, sad traurig, tired müde, angry wütend, proud stolz, nervous nervös, sick krank,
-    hungry hungrig, surprised überrascht, satisfied zufrieden
+building: new neu, old alt, beautiful schön, big groß, small klein, famous berühmt, modern modern, dark dunkel
+place: beautiful schön, big groß, small klein, old alt, quiet ruhig
+feeling: happy glücklich, sad traurig, angry wütend, proud stolz, nervous nervös, surprised überrascht,
+    satisfied zufrieden
+condition: tired müde, sick krank, hungry hungrig, happy glücklich, sad traurig, alone allein
 """
-"""Which adjectives suit which kinds of nouns; `feeling` are those a reason can be given for."""
+"""Which adjectives suit which kinds of nouns; a `feeling` has a reason, a `condition` needs none."""
 
 ADVERBS = """
 present: today heute, in1 the1 morning2 = am1 Morgen2, in1 the1 evening2 = am1 Abend2, every1 day2 = jeden1 Tag2,
@@ -256,14 +258,15 @@ present: today heute, in1 the1 morning2 = am1 Morgen2, in1 the1 evening2 = am1 A
 progressive: now jetzt, today heute, right1 now1 = gerade1
 past: yesterday gestern, last1 week2 = letzte1 Woche2, last1 year2 = letztes1 Jahr2, on1 Friday2 = am1 Freitag2,
     recently neulich, last1 summer2 = letzten1 Sommer2
-future: tomorrow morgen, soon bald, next1 week2 = nächste1 Woche2, next1 year2 = nächstes1 Jahr2, later später,
+future: tomorrow morgen, soon bald, next1 week2 = nächste1 Woche2, next1 month2 = nächsten1 Monat2, later später,
     on1 Saturday2 = am1 Samstag2
 often: often oft, always immer, sometimes manchmal, seldom selten, never nie
 done: already schon, just gerade, never nie
+command: today heute, tomorrow morgen, now jetzt, soon bald, in1 the1 evening2 = am1 Abend2
 hand: quickly schnell, slowly langsam, carefully vorsichtig
 alone: alone allein, quietly leise
 degree: very sehr, too zu, quite ziemlich
-spans: days Tagen, weeks Wochen, months Monaten, years Jahren, hours Stunden
+spans: hours Stunden, days Tagen, weeks Wochen, months Monaten, years Jahren
 """
 """By use. Digits say which words translate which where there is more than one."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from heedful.demo.dice import Dice
 from heedful.demo.english import number_word as english_number
 from heedful.demo.german import number_word as german_number
-from heedful.demo.lexicon import Adverbial, Name, Noun, Preposition, Verb, lexicon
+from heedful.demo.lexicon import Adjective, Adverbial, Name, Noun, Preposition, Verb, lexicon, nouns_of
 from heedful.demo.sentences import Clause, Nominal, NounPhrase, Place, Pronoun
 
 I, YOU, WE, THEY = Pronoun(1), Pronoun(2), Pronoun(1, plural=True), Pronoun(3, plural=True)
@@ -13,16 +15,19 @@ HE, SHE = Pronoun(3, gender="m"), Pronoun(3, gender="f")
 POSSESSORS = ("my", "your", "his", "her", "our", "their")
 OWN = {I: "my", YOU: "your", HE: "his", SHE: "her", WE: "our", THEY: "their"}
 """Whose things somebody has mostly to do with."""
+CHILDREN = ("child", "boy", "girl", "pupil")
 INDOORS = ("kitchen", "room", "garden", "park", "church")
 """Where nobody drives."""
-ARRIVALS = ("station", "airport", "school", "museum", "village", "farm", "hospital", "office")
+DENIED = ("need", "find", "buy", "see", "drink", "eat", "write")
+"""Verbs with which English says no book as readily as not a book."""
+ARRIVALS = ("station", "airport", "school", "museum", "village", "hospital", "office")
 
 
 def subject(dice: Dice, verb: Verb | None = None, *, human: bool = False) -> Nominal:
     """Somebody who can do it."""
     if verb and "animal" in verb.marks and not human and dice.chance(0.3):
         return NounPhrase(
-            dice.pick(lexicon().of_kind("animal")),
+            dice.pick(nouns_of("animal")),
             determiner=dice.weighted({"the": 4, "my": 1, "our": 1, "a": 0.5}),
             plural=dice.chance(0.3),
         )
@@ -36,15 +41,24 @@ def subject(dice: Dice, verb: Verb | None = None, *, human: bool = False) -> Nom
 def person(dice: Dice, *, adjective: float = 0.15) -> NounPhrase:
     """A person, with a determiner that suits: my mother, the teacher, a guest, every child."""
     if dice.chance(0.4):
-        noun = dice.pick(lexicon().of_kind("kin"))
-        determiner = dice.pick(POSSESSORS) if dice.chance(0.7) else "the"
+        noun = dice.pick(nouns_of("kin"))
+        determiner = dice.pick(POSSESSORS) if dice.chance(0.9) else "the"
         plural = dice.chance(0.2) and noun.english not in ("father", "mother", "grandfather", "grandmother", "boss")
     else:
-        noun = dice.pick(lexicon().of_kind("person"))
+        noun = dice.pick(nouns_of("person"))
         determiner = dice.weighted({"the": 7, "a": 1, "this": 0.7, "every": 0.5})
-        plural = dice.chance(0.25) and determiner != "every"
-    quality = dice.pick(lexicon().adjectives[noun.kind]) if dice.chance(adjective) and determiner != "every" else None
+        plural = dice.chance(0.3) and determiner in ("the", "this")
+    quality = dice.pick(qualities(noun)) if dice.chance(adjective) and determiner != "every" else None
     return NounPhrase(noun, determiner, plural, quality)
+
+
+@cache
+def qualities(noun: Noun) -> tuple[Adjective, ...]:
+    """The adjectives that suit a noun: no child is old."""
+    unsuited = {"old": CHILDREN, "young": ("grandmother", "grandfather")}
+    return tuple(
+        quality for quality in lexicon().adjectives[noun.kind] if noun.english not in unsuited.get(quality.english, ())
+    )
 
 
 def pronoun_for(nominal: Nominal | None) -> Pronoun | None:
@@ -76,32 +90,37 @@ def determiner_weights(verb: Verb, noun: Noun, *, negated: bool) -> dict[str, fl
         return {"a": 6, **({} if negated or noun.mass else {"no": 1, "number": 1.5})}
     weights = {"the": 4, "own": 2, "this": 0.6}
     if noun.kind == "kin":
-        return {"the": 2, "own": 4, "of": 0.4}
+        return {"the": 1, "own": 6, "of": 0.4}
     if not noun.human and not negated:
         weights |= {"of": 0.3, "name": 0.5}
-    if noun.kind == "person":
-        weights["own"] = 0.3
+    if noun.human:
+        del weights["own"]
+    if "many" in verb.marks:
+        return {"own": 2, "this": 1, "plural": 3, "number": 2}
     if "state" in verb.marks and verb.name != "need":
-        return weights | ({"plural": 2} if verb.name in ("like", "love") else {})
-    if not negated:
-        weights |= {"no": 0.3} if noun.mass else {"no": 0.3, "number": 0.8}
-    return weights | {"a": 3}
+        return weights
+    if not negated and not noun.mass:
+        weights["number"] = 0.8
+    return weights | {"a": 3} | ({"no": 0.5} if verb.name in DENIED and not negated else {})
 
 
 def described(dice: Dice, noun: Noun, weights: dict[str, float], who: Nominal | None = None) -> NounPhrase:
     """A noun with a determiner drawn by weight, and now and then an adjective, a number or an owner."""
     choice = dice.weighted(weights)
-    plural = not noun.mass and (choice in ("number", "plural") or dice.chance(0.25))
+    plural = not noun.mass and (choice in ("number", "plural") or "plural" in weights or dice.chance(0.25))
     if choice == "of" and noun.kind == "kin":
         plural = False
-    quality = dice.pick(lexicon().adjectives[noun.kind]) if dice.chance(0.28) and choice != "of" else None
+    if choice == "no" and "own" in weights:
+        plural = not noun.mass
+    quality = dice.pick(qualities(noun)) if dice.chance(0.28) and choice != "of" else None
     if choice == "number":
-        number = int(dice.pick(range(2, 13)) if dice.chance(0.8) else dice.pick(range(13, 100)))
+        few = noun.human or dice.chance(0.8)
+        number = dice.pick(range(2, 13) if few else range(13, 100))
         return NounPhrase(noun, "", True, quality, number=number)
     if choice == "name":
         return NounPhrase(noun, "", plural, quality, owner=dice.pick(lexicon().people))
     if choice == "of":
-        owner = NounPhrase(dice.pick(lexicon().of_kind("person", "kin")))
+        owner = NounPhrase(dice.pick(nouns_of("person", "kin")))
         return NounPhrase(noun, "the", plural and noun is not owner.noun, of=owner)
     own = dice.pick(POSSESSORS) if dice.chance(0.3) else OWN.get(pronoun_for(who) or I, "my")
     return NounPhrase(noun, {"own": own, "plural": "a"}.get(choice, choice), plural, quality)
@@ -137,7 +156,7 @@ def time_for(dice: Dice, tense: str, modal: str) -> Adverbial:
     if tense in ("past", "future") and dice.chance(0.25):
         return span(dice, ago=tense == "past")
     if tense != "progressive" and dice.chance(0.1):
-        number = 2 + int(dice.pick(range(11)))
+        number = dice.pick(range(2, 13))
         english = (("at", "1"), (english_number(number), "2"), ("o'clock", "3"))
         return Adverbial(english, (("um", "1"), (german_number(number), "2"), ("Uhr", "3")))
     return dice.pick(lexicon().adverbs[tense])
@@ -145,8 +164,9 @@ def time_for(dice: Dice, tense: str, modal: str) -> Adverbial:
 
 def span(dice: Dice, *, ago: bool) -> Adverbial:
     """three years ago, in twenty-one days."""
-    unit = dice.pick(lexicon().adverbs["spans"])
-    number = int(dice.pick(range(2, 13)) if dice.chance(0.7) else dice.pick(range(13, 100)))
+    unit = dice.pick(lexicon().adverbs["spans"][: None if ago else 4])
+    largest = {"years": 100, "hours": 13}.get(unit.english[0][0], 31)
+    number = dice.pick(range(2, 13) if dice.chance(0.5) else range(2, largest))
     english, german = (english_number(number), "2"), (german_number(number), "2")
     units = (unit.english[0][0], "3"), (unit.german[0][0], "3")
     if ago:

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 from heedful.demo.dice import Dice
 from heedful.demo.lexicon import Verb, lexicon
 from heedful.demo.phrases import (
+    HE,
+    SHE,
+    THEY,
+    WE,
+    YOU,
+    I,
+    alike,
     arrival,
     described,
     direction,
@@ -17,6 +25,7 @@ from heedful.demo.phrases import (
     other_person,
     person,
     pronoun_for,
+    qualities,
     subject,
     time_for,
 )
@@ -29,25 +38,36 @@ GETTING = ("buy", "find", "order", "steal", "wash", "repair")
 USING = ("eat", "drink", "read", "sell", "hide", "put on", "try on", "carry", "hang up", "turn on", "throw away", "unpack")
 
 
+FOR_A_QUALITY = (
+    ("buy", "sell", "like", "love", "need", "order", "wear", "put on", "try on", "look for", "throw away", "repair")
+    + ("steal", "read", "visit", "hang up", "understand", "talk about", "dream of", "look after", "feed")
+)
+"""What people do to a thing because of what it is like."""
+
+
 def sentence(seed: int, index: int) -> Sentence:
     """The sentence of that index: the same on every machine."""
     dice = Dice(seed, index)
     return MAKERS[dice.weighted(WEIGHTS)](dice)
 
 
-def transitives(*, without: tuple[str, ...] = ()) -> list[Verb]:
-    return [verb for verb in lexicon().verbs.values() if verb.transitive and not verb.marks & set(without)]
+@cache
+def transitives(*without: str) -> tuple[Verb, ...]:
+    """The verbs that have an object, but for those with one of these marks."""
+    return tuple(verb for verb in lexicon().verbs.values() if verb.transitive and not verb.marks & set(without))
 
 
-def tense_for(dice: Dice, verb: Verb, *, modals: bool = True) -> tuple[str, str]:
+def tense_for(dice: Dice, verb: Verb) -> tuple[str, str]:
     """A tense and perhaps a modal that suit the verb; read and put, alike in present and past, have no simple present."""
     if "state" in verb.marks:
         return ("past" if dice.chance(0.3) else "present"), ""
-    weights = {"present": 5, "progressive": 5, "past": 6, "perfect": 3, "future": 3, "modal": 4 if modals else 0}
+    weights = {"present": 5, "progressive": 5, "past": 6, "perfect": 3, "future": 3, "modal": 4}
     if verb.past == verb.english:
         del weights["present"]
     if "point" in verb.marks:
         del weights["progressive"]
+    if "unwilled" in verb.marks:
+        del weights["modal"]
     tense = dice.weighted(weights)
     if tense != "modal":
         return tense, ""
@@ -92,10 +112,16 @@ def around(dice: Dice, clause: Clause) -> Clause:
         return replace(clause, adverb=dice.pick(lexicon().adverbs["often"]))
     if choice == "hand" and "hand" in verb.marks and is_plain(clause):
         return replace(clause, manner=dice.pick(lexicon().adverbs["hand"]))
-    placeable = isinstance(found, NounPhrase) and found.noun.kind not in ("building", "place", "case", "thought")
-    if choice == "place" and placeable and not found.relative:
+    if choice == "place" and placeable(clause):
         return replace(clause, place=location(dice))
     return replace(clause, time=time_for(dice, clause.tense, clause.modal))
+
+
+def placeable(clause: Clause) -> bool:
+    """Whether a place can be added and is not taken for the object's."""
+    found = clause.object
+    apart = isinstance(found, NounPhrase) and found.noun.kind not in ("building", "place", "case", "thought")
+    return apart and clause.verb is not None and not clause.verb.german_preposition
 
 
 def simple(dice: Dice, who: Nominal | None = None, *, negation: float = 0.15) -> Clause:
@@ -131,11 +157,12 @@ def being(dice: Dice, who: Nominal | None = None, *, feeling: float = 0.4) -> Cl
         weights = {"own": 6.0, "the": 2.0} if noun.kind == "kin" else {"the": 5.0, "own": 1.0, "this": 1.0}
         who = replace(described(dice, noun, weights), adjective=None)
     kind = who.noun.kind if isinstance(who, NounPhrase) else "person"
-    if kind in ("person", "kin") and dice.chance(feeling):
-        kind = "feeling"
+    if kind in ("person", "kin"):
+        kind = "feeling" if feeling == 1 else "condition" if dice.chance(feeling) else kind
     degree = dice.pick(words.adverbs["degree"]) if dice.chance(0.4) else None
     tense = "past" if dice.chance(0.3) else "present"
-    quality = dice.pick(words.adjectives[kind])
+    fitting = qualities(who.noun) if isinstance(who, NounPhrase) and kind == who.noun.kind else words.adjectives[kind]
+    quality = dice.pick(fitting)
     return Clause(None, who, tense, negated=dice.chance(0.2), predicate=quality, degree=degree)
 
 
@@ -151,15 +178,12 @@ def statement(dice: Dice) -> Sentence:
 
 def fronted(dice: Dice) -> Sentence:
     """Yesterday the man bought … : the time or the place comes first."""
-    verb = dice.pick(transitives(without=("state",)))
+    verb = dice.pick(transitives("state"))
     tense, modal = tense_for(dice, verb)
     tense = "past" if tense == "perfect" else tense
     clause = doing(dice, verb, subject(dice, verb), (tense, modal), circumstances=0)
-    if dice.chance(0.15):
-        where = location(dice)
-        noun = clause.object.noun if isinstance(clause.object, NounPhrase) else None
-        if noun and noun.kind not in ("building", "place", "case", "thought"):
-            return Sentence("fronted", replace(clause, place=where), lead="place")
+    if dice.chance(0.15) and placeable(clause):
+        return Sentence("fronted", replace(clause, place=location(dice)), lead="place")
     return Sentence("fronted", replace(clause, time=time_for(dice, tense, modal)), lead="time")
 
 
@@ -167,12 +191,12 @@ def topic(dice: Dice) -> Sentence:
     """This book I have already read: the object comes first."""
     verb = dice.pick([verb for verb in transitives() if not verb.german_preposition and verb.name != "have"])
     tense, modal = tense_for(dice, verb)
-    if tense == "progressive":
+    if not modal and "state" not in verb.marks and tense in ("present", "progressive"):
         tense = "perfect"
-    who = subject(dice, human=True)
+    who = dice.pick((I, I, YOU, HE, SHE, WE, WE, THEY)) if dice.chance(0.8) else dice.pick(lexicon().people)
     clause = doing(dice, verb, who, (tense, modal), negation=0.3, circumstances=0.3)
-    if not isinstance(clause.object, NounPhrase):
-        return statement(dice)
+    if not isinstance(clause.object, NounPhrase) or clause.object.noun.kind == "kin":
+        return topic(dice)
     this = NounPhrase(clause.object.noun, "this", clause.object.plural, clause.object.adjective)
     return Sentence("topic", replace(clause, object=this, manner=None), lead="object")
 
@@ -187,7 +211,7 @@ def question(dice: Dice) -> Sentence:
 def wh_question(dice: Dice) -> Sentence:
     """Who, why, when or where."""
     lead = dice.weighted({"who": 3, "why": 3, "when": 2, "where": 2})
-    verb = dice.pick(transitives(without=("state",) if lead in ("when", "where") else ()))
+    verb = dice.pick(transitives("state") if lead in ("when", "where") else transitives())
     tense, modal = tense_for(dice, verb)
     if lead == "who":
         clause = doing(dice, verb, Who(), (tense, modal), negation=0.05, circumstances=0.2)
@@ -205,16 +229,19 @@ def which_question(dice: Dice) -> Sentence:
     if not isinstance(clause.object, NounPhrase):
         return question(dice)
     noun = clause.object.noun
-    many = not noun.mass and dice.chance(0.35)
+    countable = not noun.mass and ("state" not in verb.marks or verb.name in ("have", "need", "know"))
+    many = countable and dice.chance(0.35)
     asked = NounPhrase(noun, "how many" if many else "which", many or clause.object.plural)
     return Sentence("which-question", replace(clause, object=asked, manner=None), lead="object")
 
 
 def imperative(dice: Dice) -> Sentence:
-    verb = dice.pick(transitives(without=("state", "point")))
+    verb = dice.pick(transitives("state", "point", "unwilled"))
     clause = doing(dice, verb, Pronoun(2), ("present", ""), negation=0.2, circumstances=0)
-    if dice.chance(0.2):
-        clause = replace(clause, time=time_for(dice, "future", "should"))
+    if isinstance(clause.object, NounPhrase) and clause.object.determiner == "no":
+        clause = replace(clause, object=replace(clause.object, determiner="the"))
+    if dice.chance(0.2) and not clause.negated:
+        clause = replace(clause, time=dice.pick(lexicon().adverbs["command"]))
     return Sentence("imperative", replace(clause, subject=None))
 
 
@@ -230,7 +257,7 @@ def because(dice: Dice) -> Sentence:
     if dice.chance(0.3):
         return because_it_is(dice)
     who = subject(dice, human=True)
-    main = replace(being(dice, who, feeling=1.0), degree=None)
+    main = replace(being(dice, who, feeling=1.0), degree=None, negated=False)
     verb = dice.pick(transitives())
     tense, modal = tense_for(dice, verb)
     if main.tense == "past":
@@ -241,17 +268,16 @@ def because(dice: Dice) -> Sentence:
 
 def because_it_is(dice: Dice) -> Sentence:
     """Peter buys the coat because it is warm: the pronoun has the gender of the coat."""
-    things = [verb for verb in transitives(without=("receiver",)) if verb.case == "acc"]
-    verb = dice.pick(things)
+    verb = lexicon().verbs[dice.pick(FOR_A_QUALITY)]
     tense, modal = tense_for(dice, verb)
     main = doing(dice, verb, subject(dice, human=True), (tense, modal), circumstances=0)
     thing = main.object
     if not isinstance(thing, NounPhrase) or thing.noun.human or thing.determiner in ("no", "a") or thing.of:
         return because(dice)
     it = Pronoun(3, thing.plural, "" if thing.plural else thing.noun.gender, thing=True)
-    qualities = [quality for quality in lexicon().adjectives[thing.noun.kind] if quality != thing.adjective]
+    fitting = [quality for quality in qualities(thing.noun) if quality != thing.adjective]
     past = "past" if main.tense == "past" else "present"
-    return Sentence("because", main, Clause(None, it, past, predicate=dice.pick(qualities)))
+    return Sentence("because", main, Clause(None, it, past, predicate=dice.pick(fitting)))
 
 
 def reported(dice: Dice, conjunction: str) -> Sentence:
@@ -272,12 +298,12 @@ def condition(dice: Dice) -> Sentence:
     """If Peter finds the key, he will open the door."""
     verb = dice.pick([verb for verb in transitives() if verb.past != verb.english])
     other = doing(dice, verb, subject(dice, verb, human=True), ("present", ""), circumstances=0)
-    second = dice.pick(transitives(without=("state", "point")))
+    second = dice.pick(transitives("state", "point"))
     tense = dice.pick((("future", ""), ("present", "can"), ("present", "must"), ("present", "should")))
     who = later_subject(dice, other.subject, 0.5, second)
     main = doing(dice, second, who, tense, negation=0.1, circumstances=0.1)
     if dice.chance(0.25):
-        main = replace(being(dice, who, feeling=1.0), tense="present")
+        main = replace(being(dice, who, feeling=1.0), tense="present", degree=None, negated=False)
     return Sentence("condition", main, other)
 
 
@@ -285,6 +311,8 @@ def subject_relative(dice: Dice) -> Sentence:
     """The woman who is reading the newspaper is tired."""
     verb = dice.pick(transitives())
     head = person(dice, adjective=0.1)
+    while head.noun.kind == "kin":
+        head = person(dice, adjective=0.1)
     clause = doing(dice, verb, head, tense_for(dice, verb), negation=0.08, circumstances=0.15)
     head = replace(head, relative=replace(clause, subject=None, gap="subject"))
     return Sentence("subject relative", around_head(dice, head))
@@ -310,13 +338,13 @@ def around_head(dice: Dice, head: NounPhrase) -> Clause:
     """A main clause for a noun with a relative clause: what it is, or who knows it."""
     verbs = [lexicon().verbs[name] for name in KNOWN if head.noun in lexicon().objects[name]]
     if verbs and head.determiner != "every" and dice.chance(0.4):
-        return Clause(dice.pick(verbs), subject(dice, human=True), object=head)
+        return Clause(dice.pick(verbs), other_subject(dice, head), object=head)
     return replace(being(dice, head), degree=None)
 
 
 def purpose(dice: Dice) -> Sentence:
     """He goes into the kitchen to open the window."""
-    verb = dice.pick(transitives(without=("state", "point")))
+    verb = dice.pick(transitives("state", "point"))
     go = lexicon().verbs[dice.pick(("go", "go", "drive", "run"))]
     who = subject(dice, human=True)
     tense, modal = tense_for(dice, go)
@@ -355,7 +383,7 @@ def contrast(dice: Dice) -> Sentence:
 
 
 def other_subject(dice: Dice, who: Nominal) -> Nominal:
-    while (found := subject(dice, human=True)) == who:
+    while alike(found := subject(dice, human=True), who) or alike(who, found):
         pass
     return found
 
