@@ -53,15 +53,16 @@ class GeneratedCorpus:
 def pair_of(said: Sentence) -> Pair:
     """A sentence in both languages."""
     english, german = tidied(english_words(said)), tidied(german_words(said))
-    texts = (text_of([word.text for word in side]) for side in (english, german))
-    return Pair(*texts, links(english, german), said)
+    source, target = (text_of([word.text for word in side]) for side in (english, german))
+    return Pair(source, target, links(english, german), said)
 
 
 def pairs(seed: int, number: int) -> list[Pair]:
     """So many different sentence pairs; the first of them do not depend on how many there are.
 
-    >>> for pair in pairs(7, 3):
-    ...     print(pair.english, "|", pair.german, "|", pair.pharaoh)
+    >>> pair = pairs(7, 2)[1]
+    >>> print(pair.english, "|", pair.german, "|", pair.pharaoh)
+    How many museums has Peter visited? | Wie viele Museen hat Peter besucht? | 0-0 1-1 2-2 3-3 4-4 5-5 6-6
     """
     return list(islice(_distinct(seed), number))
 
@@ -69,7 +70,8 @@ def pairs(seed: int, number: int) -> list[Pair]:
 def is_held_out(combination: Combination) -> bool:
     """Whether a verb, an object and a construction are never together in training.
 
-    >>> is_held_out(("read", "book", "because")), is_held_out(("read", "book", "question"))
+    >>> is_held_out(("read", "poem", "statement")), is_held_out(("read", "poem", "question"))
+    (False, True)
     """
     return _held_out("/".join(combination))
 

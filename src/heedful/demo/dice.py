@@ -29,4 +29,4 @@ class Dice:
             rest -= weight
             if rest < 0:
                 return key
-        return key
+        return [*weights][-1]  # rounding alone leads here

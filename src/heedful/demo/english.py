@@ -15,11 +15,9 @@ PRONOUNS = {
     (1, True, ""): ("we", "us"),
     (3, True, ""): ("they", "them"),
 }
-UNITS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-).split()
-TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+UNITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+TEENS = ("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
+TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 DOUBLED = ("put", "get", "forget", "run")
 """Verbs that double their last letter before -ing."""
 
@@ -30,8 +28,8 @@ def number_word(number: int) -> str:
     >>> [number_word(number) for number in (0, 13, 20, 47)]
     ['zero', 'thirteen', 'twenty', 'forty-seven']
     """
-    if number < len(UNITS):
-        return UNITS[number]
+    if number < 20:
+        return (UNITS + TEENS)[number]
     tens, unit = divmod(number, 10)
     return TENS[tens - 2] + (f"-{UNITS[unit]}" if unit else "")
 

@@ -91,7 +91,7 @@ def completion(clause: Clause, key: str, lead: str) -> list[Word]:
 
 
 def object_words(clause: Clause, verb: Verb, key: str, *, fronted: bool) -> list[Word]:
-    """Particle, recipient, preposition and object; a particle waits for a pronoun, and a fronted object leaves a gap."""
+    """Particle, recipient, preposition, object; a particle waits for a pronoun, and a fronted object leaves a gap."""
     particle = [Word(verb.particle, (extra_key(verb, key),))] if verb.particle else []
     recipient = nominal_words(clause.recipient, f"{key}.recipient", 1)
     found = [] if fronted else nominal_words(clause.object, f"{key}.object", 1)
@@ -152,7 +152,7 @@ def reduced(clause: Clause, verb: Verb, key: str, who: tuple[int, bool]) -> Word
 def modal_words(
     clause: Clause, verb: Verb, key: str, who: tuple[int, bool], *, needs_do: bool
 ) -> tuple[list[Word], list[Word]]:
-    """can, may, should and must; want to and have to, which are verbs like others; must is have to but in statements."""
+    """can, may, should and must; want to and have to, which are like other verbs; only in statements is it must."""
     finite, content = (f"{key}.finite",), (f"{key}.verb",)
     past, modal = clause.tense == "past", clause.modal
     base = Word(verb.english, content)

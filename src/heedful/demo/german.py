@@ -58,7 +58,7 @@ IRREGULAR = {
     "wissen": (("weiß", "weißt", "weiß", "wissen", "wisst", "wissen"), "wusste"),
 }
 """The present in the order of PERSONS, and the preterite's first person."""
-UNITS = "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf".split()
+UNITS = ("null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf")
 TENS = ("zehn", "zwanzig", "dreißig", "vierzig", "fünfzig", "sechzig", "siebzig", "achtzig", "neunzig")
 
 
@@ -78,10 +78,10 @@ def number_word(number: int) -> str:
 
 
 def article(determiner: str, case: str, gender: str) -> str:
-    """The form of der, of a word like dieser (given as dies), or of one like ein, kein and mein; gender p is the plural.
+    """The form of der, of a word like dieser (given as dies), or of one like ein, kein, mein; gender p is the plural.
 
-    >>> article("der", "dat", "f"), article("dies", "acc", "m"), article("kein", "acc", "n"), article("unser", "dat", "p")
-    ('der', 'diesen', 'kein', 'unseren')
+    >>> article("der", "dat", "f"), article("dies", "acc", "m"), article("kein", "acc", "n")
+    ('der', 'diesen', 'kein')
     """
     at = CASES.index(case)
     if determiner == "der":
@@ -112,7 +112,7 @@ def adjective_form(adjective: str, determiner: str, case: str, gender: str) -> s
 
 
 def noun_form(noun: Noun, case: str, *, plural: bool) -> str:
-    """A noun in a case: dative plurals end in -n or -s, weak masculines in -n, genitives of the others in -s or -es."""
+    """A noun in a case: dative plurals end in -n or -s, weak masculines in -n, people's genitives in -s or -es."""
     if plural:
         return noun.german_plural + ("" if case != "dat" or noun.german_plural[-1] in "ns" else "n")
     if noun.weak:
@@ -152,11 +152,8 @@ def present(verb: str, person: int, plural: bool, *, third: str = "") -> str:
 def preterite(verb: str, person: int, plural: bool) -> str:
     """The preterite of the few verbs whose spoken past it is: war, hatte, konnte."""
     first = IRREGULAR[verb][1]
-    if first.endswith("e"):
-        endings = ("", "st", "", "n", "t", "n")
-    else:
-        endings = ("", "st", "", "en", "t", "en")
-    return first + endings[PERSONS.index((person, plural))]
+    many = "n" if first.endswith("e") else "en"
+    return first + ("", "st", "", many, "t", many)[PERSONS.index((person, plural))]
 
 
 def participle(verb: Verb) -> str:
@@ -174,7 +171,7 @@ def participle(verb: Verb) -> str:
 
 
 def imperative(verb: Verb) -> str:
-    """What one says to a friend, without the separable prefix: a vowel that becomes i stays so, others do not change."""
+    """What one says to a friend, without the separable prefix: an e that becomes i in the er-form does so here too."""
     stem = stem_of(verb.german)
     if re.search("e[^aeiou]*$", stem) and re.search("i", verb.german_third):
         return verb.german_third.removesuffix("t")

@@ -1,12 +1,14 @@
 """German word order: the verb second, first or last, its prefix and participles at the end, and the field between.
 
-Between them stand pronouns, then whom something is given to, then time, then objects; before `nicht`, `schon` and their
-like a definite object stands early. What `nicht` denies by its place (a prepositional object, a manner, a place) comes after it.
+In the field stand pronouns, then whom something is given to, then time, then objects; before `nicht`, `schon` and their
+like a definite object stands early. What `nicht` denies by its place (an object with a preposition, a manner, a place)
+comes after it.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 
 from heedful.demo.alignment import Word
 from heedful.demo.english_clauses import extra_key
@@ -165,7 +167,7 @@ def middle_words(clause: Clause, key: str, lead: str) -> list[Word]:
         late += place_words(clause.place, f"{key}.place")
     late += adverbial_words(clause.degree, f"{key}.degree")
     late += [Word(clause.predicate.german, (f"{key}.predicate",))] if clause.predicate else []
-    return [*sum(pronouns, []), *sum(definite, []), *marks, *sum(indefinite, []), *late]
+    return [*chain(*pronouns, *definite, marks, *indefinite, late)]
 
 
 def bare_objects(clause: Clause, key: str, lead: str) -> list[tuple[Nominal, list[Word]]]:
@@ -176,10 +178,6 @@ def bare_objects(clause: Clause, key: str, lead: str) -> list[tuple[Nominal, lis
     if clause.object and clause.verb and not clause.verb.german_preposition and lead != "object":
         found.append((clause.object, object_words(clause, key)))
     return found
-
-
-def is_definite(nominal: Nominal) -> bool:
-    return nominal.definite if isinstance(nominal, NounPhrase) else True
 
 
 def says_kein(clause: Clause) -> bool:
@@ -201,6 +199,10 @@ def object_words(clause: Clause, key: str) -> list[Word]:
         return words
     # auf das Kind, an das Kind, but vom Kind: only von contracts before what is spoken of.
     return after_preposition(verb.german_preposition, f"{key}.preposition", words, contract=verb.case == "dat")
+
+
+def is_definite(nominal: Nominal) -> bool:
+    return nominal.definite if isinstance(nominal, NounPhrase) else True
 
 
 def after_preposition(preposition: str, key: str, words: list[Word], *, contract: bool = True) -> list[Word]:
@@ -261,7 +263,9 @@ def relative_words(phrase: NounPhrase, gender: str, key: str) -> list[Word]:
 def place_words(place: Place, key: str) -> list[Word]:
     preposition, own = place.preposition, f"{key}.preposition"
     if isinstance(place.where, Noun):
-        return after_preposition(preposition.german, own, noun_phrase_words(NounPhrase(place.where), preposition.case, key))
+        return after_preposition(
+            preposition.german, own, noun_phrase_words(NounPhrase(place.where), preposition.case, key)
+        )
     return [Word(preposition.german, (own,)), Word(place.where.german, (f"{key}.noun",))]
 
 

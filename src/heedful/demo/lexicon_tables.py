@@ -62,8 +62,9 @@ shoe                der Schuh/Schuhe          sweater             der Pullover/P
 scarf/scarves       der Schal/Schals          blouse              die Bluse/Blusen
 vehicle
 car                 das Auto/Autos            bicycle             das Fahrrad/Fahrräder
-bus                 der Bus/Busse             train               der Zug/Züge
 boat                das Boot/Boote            tractor             der Traktor/Traktoren
+transport
+bus                 der Bus/Busse             train               der Zug/Züge
 device
 lamp                die Lampe/Lampen          radio               das Radio/Radios
 computer            der Computer/Computer     television          der Fernseher/Fernseher
@@ -134,7 +135,8 @@ cook                   : kochen                       : soup rice meat potato eg
 prepare                : vor-bereiten                 : salad soup cake report
 read read              : lesen liest gelesen          : text
 write wrote written    : schreiben schreibt geschrieben : letter report poem story novel postcard book : hand
-see saw seen           : sehen sieht gesehen          : person kin animal vehicle building film picture : point animal
+see saw seen           : sehen sieht gesehen          : person kin animal vehicle transport building film
+                       picture : point animal
 hear heard             : hören                        : dog bird song train answer radio story  : point animal
 find found             : finden findet gefunden       : key ring ball umbrella knife map bag letter photo shoe cat dog
                        mistake answer : point animal
@@ -151,8 +153,9 @@ take took taken, +off  : aus-ziehen zieht gezogen     : shirt coat dress jacket 
 try, +on               : an-probieren                 : clothes
 turn, +on              : ein-schalten                 : device
 turn, +off             : aus-schalten                 : device
-repair                 : reparieren                   : vehicle device chair table door window umbrella : hand
-wash                   : waschen wäscht gewaschen     : shirt dress skirt sweater blouse car plate cup glass dog towel : hand
+repair                 : reparieren                   : vehicle bus device chair table door window umbrella : hand
+wash                   : waschen wäscht gewaschen     : shirt dress skirt sweater blouse car plate cup
+                       glass dog towel : hand
 clean                  : putzen                       : window shoe mirror kitchen bicycle : hand
 tidy, +up              : auf-räumen                   : room kitchen office drawer house
 throw threw thrown, +away : weg-werfen wirft geworfen : newspaper magazine bottle shoe box letter carpet : hand
@@ -167,10 +170,12 @@ draw drew drawn        : zeichnen                     : animal house flower map 
 build built            : bauen                        : building boat table bed
 love                   : lieben                       : kin animal child city language          : state
 know knew known        : kennen kennt gekannt         : person kin story song secret city rule answer film : state
-need                   : brauchen                     : vehicle device key bed knife umbrella table map pencil coat : state
+need                   : brauchen                     : vehicle device key bed knife umbrella table map
+                       pencil coat : state
 have had               : haben hat gehabt             : brother sister son daughter animal vehicle device question idea
                        plan secret house garden suitcase : state
-understand understood  : verstehen versteht verstanden : question idea problem answer word plan rule language poem report : state
+understand understood  : verstehen versteht verstanden : question idea problem answer word plan rule
+                       language poem report : state
 visit                  : besuchen                     : kin museum city castle school village farm church
 meet met               : treffen trifft getroffen     : person kin                              : point
 call                   : an-rufen ruft gerufen        : person kin
@@ -226,8 +231,8 @@ get got got, +up       : auf-stehen steht gestanden sein :                      
 """English: base, past, participle where irregular, then a particle (+on) or a preposition (for).
 German: infinitive, er-form and participle where irregular, then the case or the preposition it governs, and `sein`.
 Then the objects it can have, by noun or kind; then marks: animals too can do it; a `state` and a `point` have no
-progressive; it has a `receiver`, in English after `to`; it is done by `hand`, to `many`, or is `unwilled`; it goes with a `place`, a `direction`, a
-`time` or a `clause`."""
+progressive; it has a `receiver`, in English after `to`; it is done by `hand`, to `many`, or is `unwilled`; it
+goes with a `place`, a `direction`, a `time` or a `clause`."""
 
 ADJECTIVES = """
 person kin: old alt, young jung, friendly freundlich, clever klug, rich reich, poor arm, strong stark, famous berühmt,
@@ -239,8 +244,8 @@ text thought: new neu, old alt, interesting interessant, boring langweilig, impo
     good gut, long lang, short kurz, difficult schwierig, simple einfach
 clothes: new neu, old alt, beautiful schön, red rot, blue blau, green grün, yellow gelb, warm warm, expensive teuer,
     cheap billig, dirty schmutzig, clean sauber, dark dunkel
-vehicle device: new neu, old alt, expensive teuer, cheap billig, modern modern, fast schnell, broken kaputt, big groß,
-    small klein
+vehicle device transport: new neu, old alt, expensive teuer, cheap billig, modern modern, fast schnell,
+    broken kaputt, big groß, small klein
 case: new neu, old alt, heavy schwer, big groß, small klein, broken kaputt, green grün, blue blau
 thing: new neu, old alt, beautiful schön, expensive teuer, cheap billig, red rot, white weiß, big groß, small klein,
     broken kaputt, yellow gelb

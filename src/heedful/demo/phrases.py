@@ -10,12 +10,12 @@ from heedful.demo.german import number_word as german_number
 from heedful.demo.lexicon import Adjective, Adverbial, Name, Noun, Preposition, Verb, lexicon, nouns_of
 from heedful.demo.sentences import Clause, Nominal, NounPhrase, Place, Pronoun
 
-I, YOU, WE, THEY = Pronoun(1), Pronoun(2), Pronoun(1, plural=True), Pronoun(3, plural=True)
+ME, YOU, WE, THEY = Pronoun(1), Pronoun(2), Pronoun(1, plural=True), Pronoun(3, plural=True)
 HE, SHE = Pronoun(3, gender="m"), Pronoun(3, gender="f")
 POSSESSORS = ("my", "your", "his", "her", "our", "their")
-OWN = {I: "my", YOU: "your", HE: "his", SHE: "her", WE: "our", THEY: "their"}
+OWN = {ME: "my", YOU: "your", HE: "his", SHE: "her", WE: "our", THEY: "their"}
 """Whose things somebody has mostly to do with."""
-CHILDREN = ("child", "boy", "girl", "pupil")
+CHILDREN = ("child", "boy", "girl", "pupil", "son", "daughter")
 INDOORS = ("kitchen", "room", "garden", "park", "church")
 """Where nobody drives."""
 DENIED = ("need", "find", "buy", "see", "drink", "eat", "write")
@@ -32,7 +32,7 @@ def subject(dice: Dice, verb: Verb | None = None, *, human: bool = False) -> Nom
             plural=dice.chance(0.3),
         )
     if dice.chance(0.28):
-        return dice.pick((I, YOU, HE, SHE, WE, THEY))
+        return dice.pick((ME, YOU, HE, SHE, WE, THEY))
     if dice.chance(0.25):
         return dice.pick(lexicon().people)
     return person(dice)
@@ -122,7 +122,7 @@ def described(dice: Dice, noun: Noun, weights: dict[str, float], who: Nominal | 
     if choice == "of":
         owner = NounPhrase(dice.pick(nouns_of("person", "kin")))
         return NounPhrase(noun, "the", plural and noun is not owner.noun, of=owner)
-    own = dice.pick(POSSESSORS) if dice.chance(0.3) else OWN.get(pronoun_for(who) or I, "my")
+    own = dice.pick(POSSESSORS) if dice.chance(0.3) else OWN.get(pronoun_for(who) or ME, "my")
     return NounPhrase(noun, {"own": own, "plural": "a"}.get(choice, choice), plural, quality)
 
 
@@ -130,7 +130,7 @@ def other_person(dice: Dice, who: Nominal | None) -> Nominal:
     """Somebody else, to whom or with whom something is done."""
     while True:
         if dice.chance(0.3):
-            found: Nominal = dice.pick((I, YOU, HE, SHE, WE, THEY))
+            found: Nominal = dice.pick((ME, YOU, HE, SHE, WE, THEY))
         elif dice.chance(0.3):
             found = dice.pick(lexicon().people)
         else:
