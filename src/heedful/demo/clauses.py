@@ -61,7 +61,7 @@ def doing(
     circumstances: float = 0.35,
 ) -> Clause:
     """A clause about one who does something to something."""
-    negated = dice.chance(negation)
+    negated = dice.chance(negation) and not is_every(who)
     clause = Clause(
         verb,
         who,
@@ -102,6 +102,11 @@ def placeable(clause: Clause) -> bool:
     return apart and clause.verb is not None and not clause.verb.german_preposition
 
 
+def is_every(who: Nominal | None) -> bool:
+    """Whether a negation would leave open whom it is about: every guest does not sing."""
+    return isinstance(who, NounPhrase) and who.determiner == "every"
+
+
 def simple(dice: Dice, who: Nominal | None = None, *, negation: float = 0.15) -> Clause:
     """A clause without an object: somebody sleeps, goes somewhere, or is something."""
     if dice.chance(0.35):
@@ -110,7 +115,7 @@ def simple(dice: Dice, who: Nominal | None = None, *, negation: float = 0.15) ->
     verb = dice.pick(verbs)
     who = who or subject(dice, verb)
     tense, modal = tense_for(dice, verb)
-    clause = Clause(verb, who, tense, modal, dice.chance(negation))
+    clause = Clause(verb, who, tense, modal, dice.chance(negation) and not is_every(who))
     if "direction" in verb.marks:
         clause = replace(clause, place=direction(dice, verb))
     elif "arrival" in verb.marks:
