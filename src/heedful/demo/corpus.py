@@ -121,8 +121,10 @@ def _distinct(seed: int) -> Iterator[Pair]:
             yield pair
 
 
-def write_corpus(folder: Path, *, seed: int = 1, train: int, valid: int, test: int, overwrite: bool = False) -> None:
-    """Write the parts as text, one sentence a line, with alignments, and a page that says what they are."""
+def write_corpus(
+    folder: Path, *, seed: int = 1, train: int, valid: int, test: int, overwrite: bool = False
+) -> GeneratedCorpus:
+    """Write the parts as text, one sentence a line, with alignments and a page that says what they are; return them."""
     if not overwrite and folder.exists() and any(folder.iterdir()):
         raise CorpusError(f"{folder} is not empty; give another folder, or say that it may be overwritten")
     parts = corpus(seed, train=train, valid=valid, test=test)
@@ -133,6 +135,7 @@ def write_corpus(folder: Path, *, seed: int = 1, train: int, valid: int, test: i
         if name != "train":
             _write(folder / f"{name}.align", [pair.pharaoh for pair in part])
     _write(folder / "README.txt", [README.format(seed=seed, train=train, valid=valid, test=test)])
+    return parts
 
 
 def _write(path: Path, lines: list[str]) -> None:
@@ -144,10 +147,11 @@ This text is generated. A program, heedful's demo grammar, wrote every sentence 
 rules of English and German; nobody ever said them, and their content means nothing. A score on it says that a model has
 learnt this grammar, and nothing about real text.
 
-Seed {seed}: {train:,} pairs to train on, {valid:,} to validate, {test:,} to test. The same seed and sizes give the
-same files.
+Seed {seed}: {train:,} pairs to train on, {valid:,} to validate, {test:,} to test.
+The same seed and sizes give the same files.
 
-Every sentence of valid.* and test.* has a verb and an object that stand, in training, never in the same construction.
+Every sentence of valid.* and test.* has a verb and its object in a construction (a question, a relative clause, a
+clause with because …) in which training never shows that verb with that object.
 
 *.en and *.de: one sentence a line. *.align: which token is which, English-German, counted from 0; tokens are words, and
 the marks , . ? and ! by themselves."""

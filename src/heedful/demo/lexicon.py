@@ -248,10 +248,11 @@ def _adjectives() -> dict[str, tuple[Adjective, ...]]:
 
 
 def _adverbial(item: str) -> Adverbial:
-    sides = item.split(" = ") if " = " in item else item.split(" ")
-    english, german = (tuple((word.rstrip("12"), word[-1]) for word in side.split(" ")) for side in sides)
+    """``today heute``, or ``every1 day2 = jeden1 Tag2``."""
     if " = " not in item:
-        return Adverbial(((english[0][0], "1"),), ((german[0][0], "1"),))
+        english, german = item.split(" ")
+        return Adverbial(((english, "1"),), ((german, "1"),))
+    english, german = (tuple((word[:-1], word[-1]) for word in side.split(" ")) for side in item.split(" = "))
     return Adverbial(english, german)
 
 

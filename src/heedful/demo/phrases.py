@@ -111,7 +111,7 @@ def described(dice: Dice, noun: Noun, weights: dict[str, float], who: Nominal | 
     if choice == "of" and noun.kind == "kin":
         plural = False
     if choice == "no" and "own" in weights:
-        plural = not noun.mass
+        plural = not noun.mass  # she buys no apples; but he has no car
     quality = dice.pick(qualities(noun)) if dice.chance(0.28) and choice != "of" else None
     if choice == "number":
         few = noun.human or dice.chance(0.8)
@@ -120,8 +120,8 @@ def described(dice: Dice, noun: Noun, weights: dict[str, float], who: Nominal | 
     if choice == "name":
         return NounPhrase(noun, "", plural, quality, owner=dice.pick(lexicon().people))
     if choice == "of":
-        owner = NounPhrase(dice.pick(nouns_of("person", "kin")))
-        return NounPhrase(noun, "the", plural and noun is not owner.noun, of=owner)
+        owner = dice.pick([person for person in nouns_of("person", "kin") if person is not noun])
+        return NounPhrase(noun, "the", plural, of=NounPhrase(owner))
     own = dice.pick(POSSESSORS) if dice.chance(0.3) else OWN.get(pronoun_for(who) or ME, "my")
     return NounPhrase(noun, {"own": own, "plural": "a"}.get(choice, choice), plural, quality)
 
