@@ -17,7 +17,7 @@ LAYERS = [
     {"config"},
     {"settings"},
     {"presets"},
-    {"model", "data", "text", "parsing", "evaluation"},
+    {"model", "data", "text", "parsing", "evaluation", "demo"},
     {"checkpoint", "prepare"},
     {"training", "search"},
     {"serving", "reproduce", "report", "export"},
@@ -26,7 +26,19 @@ LAYERS = [
 ]
 # The door of the library re-exports from everywhere; any room may read the version it holds.
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
-NO_TORCH = {"errors", "symbols", "config", "settings", "presets", "text", "data", "parsing", "evaluation", "prepare"}
+NO_TORCH = {
+    "errors",
+    "symbols",
+    "config",
+    "settings",
+    "presets",
+    "text",
+    "data",
+    "parsing",
+    "evaluation",
+    "prepare",
+    "demo",
+}
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
