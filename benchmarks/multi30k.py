@@ -3,8 +3,8 @@
     python benchmarks/multi30k.py --data MULTI30K --output OUT
 
 MULTI30K holds train, val, test_2016_flickr and test_2017_flickr as .en.gz, .de.gz and .fr.gz. Everything goes through
-the real commands; several runs share the GPU, best under CUDA MPS. The preset `multi30k` was chosen on the validation set
-(docs/log.md); the test sets are scored here and nowhere else.
+the real commands; several runs share the GPU, best under CUDA MPS. The preset `multi30k` was chosen on the validation
+set (docs/log.md); the test sets are scored here and nowhere else.
 """
 
 from __future__ import annotations
@@ -72,21 +72,25 @@ def table(results: dict[tuple[str, int], dict[str, dict[str, Any]]], languages: 
     lines = ["| language | seed | " + " | ".join(f"{name}: BLEU | paper-style" for name in SETS) + " |"]
     lines.append("|---|---:|" + "---:|" * 2 * len(SETS))
     for language in languages:
-        rows = [
-            (seed, [bleus(sets[name]) for name in SETS]) for (own, seed), sets in results.items() if own == language
-        ]
+        own = {seed: sets for (each, seed), sets in results.items() if each == language}
+        rows = [(seed, [bleus(sets[name]) for name in SETS]) for seed, sets in own.items()]
         cells = [(str(seed), [value for pair in pairs for value in pair]) for seed, pairs in rows]
         columns = list(zip(*(values for _, values in cells), strict=True))
         for label, values in [*cells, ("mean", [_mean(column) for column in columns])]:
             shown = " | ".join("–" if value is None else f"{value:.2f}" for value in values)
             lines.append(f"| en→{language} | {label} | {shown} |")
-        spread = " | ".join("–" if None in column else f"±{statistics.stdev(column):.2f}" for column in columns)
+        spread = " | ".join(_spread(column) for column in columns)
         lines.append(f"| en→{language} | standard deviation | {spread} |")
     return "\n".join(lines)
 
 
 def _mean(values: tuple[float | None, ...]) -> float | None:
     return None if None in values else statistics.fmean(value for value in values if value is not None)
+
+
+def _spread(values: tuple[float | None, ...]) -> str:
+    there = [value for value in values if value is not None]
+    return f"±{statistics.stdev(there):.2f}" if len(there) == len(values) > 1 else "–"
 
 
 def main() -> None:
