@@ -14,7 +14,7 @@ from heedful.cli.model_options import ModelOptions, SearchChoices
 from heedful.cli.numbers import require_at_least
 from heedful.cli.progress import progress
 from heedful.cli.terminal import print_json
-from heedful.errors import CheckpointError, CorpusError, ReportError
+from heedful.errors import CheckpointError, CorpusError, ReportError, SearchError
 from heedful.evaluation.paper_bleu import language_of, require_language
 from heedful.evaluation.sentences import TestSet
 from heedful.evaluation.system_report import system_report
@@ -23,6 +23,7 @@ from heedful.text.aligned import read_lines, require_aligned
 if TYPE_CHECKING:
     from heedful.report.run_record import RunRecord
     from heedful.report.run_scores import RunScores
+    from heedful.search.options import SearchOptions
     from heedful.search.translator import Translator
 
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
@@ -93,7 +94,8 @@ def report(
     scores, why_not = None, "--no-scores was given"
     if not no_scores:
         work = _Work(record, _model_of(run, model), search, examples=examples, quiet=quiet)
-        scores, why_not = _scores(work, asked, language=language)
+        named = asked is not None or model.model is not None
+        scores, why_not = _scores(work, asked, language=language, must=named)
     sections = run_sections(record, scores, why_not=why_not)
     write_run_page(f"Run {run.absolute().name}", sections, path, overwrite=overwrite)
     problems = [*record.problems, *([f"no scores: {why_not}"] if scores is None else [])]
@@ -151,8 +153,8 @@ def _model_of(run: Path, model: ModelOptions) -> ModelOptions:
     return model
 
 
-def _scores(work: _Work, asked: _Text | None, *, language: str | None) -> tuple[RunScores | None, str]:
-    """The model's scores, or why there are none; what the user asked for in words must be there."""
+def _scores(work: _Work, asked: _Text | None, *, language: str | None, must: bool) -> tuple[RunScores | None, str]:
+    """The model's scores, or why there are none; ``must``: where the user named a text or a model, that is an error."""
     from heedful.report.run_record import validation_text
 
     try:
@@ -161,10 +163,17 @@ def _scores(work: _Work, asked: _Text | None, *, language: str | None) -> tuple[
             text = _Text(validation_text(work.record), "the corpus's validation text", _language(work.record))
         translator = work.model.translator()
     except (CheckpointError, CorpusError) as error:
-        if asked is not None:
+        if must:
             raise
         return None, str(error)
-    return _measured(work, translator, dataclasses.replace(text, language=language or text.language)), ""
+    options = work.search.options(translator)
+    try:
+        text = dataclasses.replace(text, language=language or text.language)
+        return _measured(work, translator, text, options=options), ""
+    except SearchError as error:  # a line that cannot be translated
+        if must:
+            raise
+        return None, str(error)
 
 
 def _language(record: RunRecord) -> str:
@@ -173,10 +182,9 @@ def _language(record: RunRecord) -> str:
     return language_of(PurePath(names[0]["name"].rpartition(" | ")[2])) if names else "en"
 
 
-def _measured(work: _Work, translator: Translator, text: _Text) -> RunScores:
+def _measured(work: _Work, translator: Translator, text: _Text, *, options: SearchOptions) -> RunScores:
     from heedful.report.run_scores import RunScores, examples_with_attention, learned_positions
 
-    options = work.search.options(translator)
     sources = text.test.sources or []
     # Three groups that do not overlap, however few sentences there are.
     count = min(work.examples, max(1, len(sources) // 3))

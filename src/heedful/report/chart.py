@@ -97,7 +97,9 @@ def _drawable(series: Series, chart: Chart) -> Series:
     """The series with what can be drawn of it, in the order of the x axis."""
     finite = [point for point in series.points if all(map(math.isfinite, point))]
     shown = [point for point in finite if point[1] > 0 or not chart.logarithmic]
-    return Series(series.name, thinned(sorted(shown)), series.kind, series.line, series.read)
+    return Series(
+        series.name, thinned(sorted(shown, key=lambda point: point[0])), series.kind, series.line, series.read
+    )
 
 
 def _scales(chart: Chart, series: Sequence[Series]) -> tuple[Scale, Scale]:

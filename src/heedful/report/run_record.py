@@ -8,11 +8,10 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from heedful.checkpoint.checkpoints import entries, read_state
 from heedful.checkpoint.models import run_config
-from heedful.checkpoint.run_folder import METRICS, read_run
+from heedful.checkpoint.run_folder import METRICS, RUN, read_run
 from heedful.config import Config
 from heedful.data.corpus import Corpus, read_manifest
 from heedful.data.folder import MANIFEST
@@ -84,7 +83,8 @@ def validation_text(record: RunRecord) -> TestSet:
     """The validation pairs of the run's corpus as text; raises where there are none."""
     if record.corpus is None:
         raise CorpusError("the corpus that the run was trained on is not there")
-    if "valid" not in record.corpus.manifest["splits"]:
+    split = record.corpus.manifest["splits"].get("valid")
+    if not split or not split["pairs"]:
         raise CorpusError(f"{record.corpus.folder} was prepared without validation text")
     corpus = Corpus(record.corpus.folder, "valid", verify=False)
     sides: dict[str, list[str]] = {}
@@ -97,14 +97,25 @@ def validation_text(record: RunRecord) -> TestSet:
 
 
 def _corpus(description: Object, *, samples: int) -> CorpusRecord:
-    stored: dict[str, Any] = description["data"]
+    stored = description.get("data")
+    if not isinstance(stored, dict) or not isinstance(stored.get("folder"), str):
+        raise CorpusError(f"{RUN} does not say which corpus it was")
     folder = Path(stored["folder"])
     manifest = read_manifest(folder)
-    if hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest() != stored["manifest_sha256"]:
+    if _sha256(folder / MANIFEST) != stored.get("manifest_sha256"):
         raise CorpusError(f"{folder} now holds another corpus than the one that the run was trained on")
-    cleaning, _ = read_object(folder / CLEANING)
+    # As prepare wrote it, or not at all: then every field is what it should be.
+    sound = _sha256(folder / CLEANING) == manifest["files"].get(CLEANING, {}).get("sha256")
+    cleaning = read_object(folder / CLEANING)[0] if sound else None
     found = described(folder, samples=samples, seed=1, verify=False)["samples"]
     return CorpusRecord(folder, manifest, cleaning or {}, found)
+
+
+def _sha256(path: Path) -> str | None:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return None
 
 
 def _environment(folder: Path, description: Object) -> Object:

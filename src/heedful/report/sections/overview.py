@@ -55,7 +55,7 @@ def _facts(record: RunRecord, scores: RunScores | None) -> dict[str, Cell]:
 
 
 def _data(record: RunRecord) -> str:
-    folder = str(record.description.get("data", {}).get("folder", "not recorded"))
-    if record.corpus is None:
-        return folder
-    return f"{record.corpus.manifest['splits']['train']['pairs']:,} pairs of {folder}"
+    if record.corpus is not None:
+        return f"{record.corpus.manifest['splits']['train']['pairs']:,} pairs of {record.corpus.folder}"
+    data = record.description.get("data")
+    return str(data.get("folder")) if isinstance(data, dict) else "not recorded"

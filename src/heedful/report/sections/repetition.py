@@ -25,8 +25,8 @@ def repetition_section(record: RunRecord) -> Section:
         words = shlex.join(str(word) for word in typed["words"])
         parts += [paragraph(f"As it was typed, in {typed.get('folder')}:"), command(words)]
     about = (
-        "The same versions on the same kind of machine repeat a run on a CPU to the last bit; on a GPU, and elsewhere, "
-        "the last digits differ."
+        "With the same versions on the same kind of machine a run on a CPU comes out the same to the last bit; on a "
+        "GPU, and elsewhere, the last digits may differ."
     )
     return Section("To repeat it", "".join(parts) + paragraph(about, kind="note"))
 
@@ -58,13 +58,18 @@ def machine_section(record: RunRecord) -> Section:
 
 def train_command(record: RunRecord) -> str:
     """The command that begins this run, whatever files and options it was configured with."""
-    words = ["heedful", "train", str(record.description["data"]["folder"]), "--preset", preset_name(record)]
+    data = record.description.get("data")
+    folder = data.get("folder") if isinstance(data, dict) else None
+    words = ["heedful", "train", str(folder or "CORPUS"), "--preset", preset_name(record)]
     for path in changed_settings(record):
         section, _, key = path.partition(".")
         value = getattr(getattr(record.config, section), key)
         words += ["--set", f"{path}={value if isinstance(value, str) else toml_value(value)}"]
     if record.description.get("init"):
         words += ["--init", str(record.description["init"])]
+    if str(record.environment.get("device", "")).startswith("CPU"):
+        # On a CPU the number of threads decides the last digits.
+        words += ["--device", "cpu", "--threads", str(record.environment.get("threads", 1))]
     processes = record.environment.get("processes")
     launcher = f"torchrun --nproc-per-node {processes} -m " if isinstance(processes, int) and processes > 1 else ""
     return launcher + _folded([*words, "--output", str(record.folder)])
