@@ -219,3 +219,14 @@ def test_learned_positions_are_shown_where_the_model_was_loaded(run: Path) -> No
     config["model"]["positions"] = "learned"
     change(run / "run.json", config=config)
     assert "They are not shown, since the model was not loaded" in page_of(run).text
+
+
+def test_the_code_of_the_documentation_adds_a_section(run: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (root / "docs" / "report.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    monkeypatch.chdir(run.parent)
+    exec(compile(code, "report.md", "exec"), {})
+    page = Page((run.parent / "page.html").read_text(encoding="utf-8"))
+    assert "The error rate is 12 %." in page.text
+    # The table names every section that there is, in its order.
+    assert re.findall(r"^\| ([A-Z][^|]+) \|", text, flags=re.MULTILINE) == TITLES

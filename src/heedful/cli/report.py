@@ -115,6 +115,7 @@ class _Text:
     test: TestSet
     about: str
     language: str
+    is_validation: bool = False
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,8 @@ def _scores(work: _Work, asked: _Text | None, *, language: str | None, must: boo
     try:
         text = asked
         if text is None:
-            text = _Text(validation_text(work.record), "the corpus's validation text", _language(work.record))
+            test, about = validation_text(work.record), "the corpus's validation text"
+            text = _Text(test, about, _language(work.record), is_validation=True)
         translator = work.model.translator()
     except (CheckpointError, CorpusError) as error:
         if must:
@@ -209,6 +211,7 @@ def _measured(work: _Work, translator: Translator, text: _Text, *, options: Sear
         layer=layer,
         examples=examples,
         learned_positions=learned_positions(saved.model),
+        is_validation=text.is_validation,
     )
 
 

@@ -146,7 +146,8 @@ def _plot(chart: Chart, series: Sequence[Series], x: Scale, y: Scale) -> str:
     for one in series:
         places = [f"{x.place(a):.1f} {y.place(b):.1f}" for a, b in one.points]
         if one.line:
-            parts.append(f'<path class="line {one.kind}" d="M{"L".join(places)}"/>')
+            dense = " dense" if len(places) > COLUMNS / 2 else ""
+            parts.append(f'<path class="line {one.kind}{dense}" d="M{"L".join(places)}"/>')
         if not one.line or len(places) < FEW_POINTS:
             # A path of length zero with round ends is a point, and one element holds them all.
             parts.append(f'<path class="dots {one.kind}" d="{"".join(f"M{place}h0" for place in places)}"/>')

@@ -54,6 +54,8 @@ class RunScores:
     """The decoder layer, from 1, whose attention the examples show."""
     examples: list[Example]
     learned_positions: Mapping[str, np.ndarray] = field(default_factory=dict)
+    is_validation: bool = False
+    """The text is the one that the run was watched with."""
 
 
 def examples_with_attention(translator: Translator, found: Extremes, *, report: Report) -> tuple[int, list[Example]]:

@@ -10,6 +10,8 @@ from heedful.report.run_record import RunRecord
 from heedful.report.run_scores import KINDS, Example, RunScores
 
 TITLES = {"best": "The best", "median": "The middle", "worst": "The worst"}
+BESIDE = 26
+"""Source subwords up to which a map stands beside its sentence; a wider one stands below."""
 LONGEST = 600
 """Characters of a sentence that are shown: a translation that repeats itself can be very long."""
 
@@ -17,7 +19,7 @@ LONGEST = 600
 def examples_section(record: RunRecord, scores: RunScores) -> Section:
     """The best, the middling and the worst translations by chrF."""
     about = (
-        "Ordered by chrF, which unlike BLEU says something of a single sentence. Beside each: the cross-attention of "
+        "Ordered by chrF, which unlike BLEU says something of a single sentence. With each: the cross-attention of "
         f"decoder layer {scores.layer}, the mean of its heads; a row is the position that produces a subword, a column "
         "what it attends to."
     )
@@ -42,7 +44,8 @@ def _article(example: Example) -> str:
         shown = paragraph(f"No attention is shown: {example.why}.", kind="note")
     else:
         shown = attention_map(example.weights, source=example.source, target=example.target)
-    return f'<article>{facts(texts)}<div class="scroll">{shown}</div></article>'
+    wide = ' class="wide"' if len(example.source) > BESIDE else ""
+    return f'<article{wide}>{facts(texts)}<div class="scroll">{shown}</div></article>'
 
 
 def _more(record: RunRecord, examples: list[Example]) -> str:

@@ -11,6 +11,11 @@ from heedful.evaluation.resampling import Interval
 from heedful.report.markup import Cell, Html, Section, breakable, facts, paragraph, table
 from heedful.report.run_scores import RunScores
 
+WATCHED = (
+    "This is the text that the run was watched with, so settings may have been chosen to suit it: text that nobody has "
+    "looked at (--source and --reference) gives a fairer score."
+)
+
 
 def scores_section(scores: RunScores | None, *, why_not: str) -> Section:
     """The scores with their intervals and signatures; without any, why."""
@@ -33,6 +38,7 @@ def scores_section(scores: RunScores | None, *, why_not: str) -> Section:
         table(("score", "value", "95 % interval", "signature"), rows, numbers=(1, 2)),
         *(paragraph(note, kind="warning") for note in notes),
         facts(_facts(scores)),
+        *([paragraph(WATCHED, kind="note")] if scores.is_validation else []),
         paragraph(_how_to_read(scores), kind="note"),
     ]
     return Section("Scores", "".join(parts))
