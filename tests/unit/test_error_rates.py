@@ -37,20 +37,20 @@ def test_the_distance_is_the_fewest_single_edits(a: str) -> None:
 
 
 def test_symbols_are_compared_whole() -> None:
-    assert edit_distance("AH T".split(), "AA T".split()) == 1  # by letters it would be one of three, by symbols of two
-    rates = error_rates(["AH T".split()], [["AA T".split()]])
+    assert edit_distance(["AH", "T"], ["AA", "T"]) == 1  # by letters it would be one of three, by symbols of two
+    rates = error_rates([["AH", "T"]], [[["AA", "T"]]])
     assert Fraction(rates.edits, rates.symbols) == Fraction(1, 2)
 
 
 def test_a_word_is_right_if_it_is_any_of_its_pronunciations() -> None:
-    read = ["R EH D".split(), "R IY D".split()]
+    read = [["R", "EH", "D"], ["R", "IY", "D"]]
     rates = error_rates([["R", "IY", "D"], ["R", "EH", "D"], ["R", "AH", "D"]], [read] * 3)
     assert (rates.outputs, rates.wrong) == (3, 1)
     assert rates.word_error_rate == pytest.approx(1 / 3)
 
 
 def test_symbol_errors_are_counted_against_the_nearest_reference() -> None:
-    far, near = "A B C D E F".split(), "X B".split()
+    far, near = ["A", "B", "C", "D", "E", "F"], ["X", "B"]
     rates = error_rates([["X"]], [[far, near]])
     assert (rates.edits, rates.symbols) == (1, 2)
     assert rates.symbol_error_rate == 0.5
