@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.trained_toys import train_toy
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -43,8 +44,14 @@ def test_its_make_targets_exist() -> None:
         assert result.returncode == 0, result.stderr
 
 
+@pytest.fixture(scope="module")
+def folder_with_a_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train_toy(tmp_path_factory.mktemp("readme"), steps=8).parent
+
+
 @pytest.mark.parametrize("code", CODE)
-def test_its_code_runs(code: str) -> None:
+def test_its_code_runs(code: str, folder_with_a_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder_with_a_run)
     # Smaller sizes for the same lines: the claim is that they run, not that a test machine has the memory.
     exec(compile(code.replace("vocab_size=37_000", "vocab_size=50"), "README.md", "exec"), {})
 

@@ -16,7 +16,7 @@ from heedful.data.corpus import Corpus
 from heedful.data.micro_batches import micro_batches
 from heedful.errors import BatchError, TrainingError
 from heedful.presets import resolve
-from heedful.search.greedy import greedy_translations
+from heedful.search.model_search import greedy_translations
 from heedful.training import events, loop, memory_probe
 from heedful.training.batches import Batches
 from heedful.training.distributed import World
