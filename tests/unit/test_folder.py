@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,25 @@ def test_nothing_is_seen_before_the_end_and_all_of_it_after(tmp_path: Path) -> N
         assert not place.exists()
     assert [path.name for path in place.iterdir()] == ["manifest.json"]
     assert [path.name for path in place.parent.iterdir()] == ["corpus"]
+
+
+def test_all_of_the_new_folder_is_synced_and_nothing_of_its_neighbours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A corpus may be prepared beside a million other folders, and others may come and go meanwhile."""
+    (tmp_path / "neighbour" / "deep").mkdir(parents=True)
+    opened: list[Path] = []
+    really_open = os.open
+
+    def recorded(path: Path, *more: int, **named: int) -> int:
+        opened.append(Path(path))
+        return really_open(path, *more, **named)
+
+    with monkeypatch.context() as patched, new_folder(tmp_path / "corpus", overwrite=False) as folder:
+        (folder / "train").mkdir()
+        patched.setattr(os, "open", recorded)
+    hidden = tmp_path / ".corpus.preparing"
+    assert {path for path in opened if path.is_relative_to(tmp_path)} == {hidden, hidden / "train", tmp_path}
 
 
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, ValueError, SystemExit])

@@ -40,7 +40,8 @@ def new_folder(place: Path, *, overwrite: bool) -> Iterator[Path]:
         yield hidden
         lock.close()
         (hidden / _LOCK).unlink()
-        sync_folder(hidden)
+        for folder in [hidden, *(path for path in hidden.rglob("*") if path.is_dir())]:
+            sync_folder(folder)
         if place.exists():
             place.rename(replaced)
         hidden.rename(place)
@@ -53,14 +54,13 @@ def new_folder(place: Path, *, overwrite: bool) -> Iterator[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder, and in the folders inside it, survive a power cut."""
-    for inner in [folder, *(path for path in folder.rglob("*") if path.is_dir())]:
-        with contextlib.suppress(OSError):  # some file systems refuse to sync a folder
-            descriptor = os.open(inner, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+    """Make the names in a folder survive a power cut; those in the folders inside it are not its names."""
+    with contextlib.suppress(OSError):  # some file systems refuse to sync a folder
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _require_writable(place: Path, *, overwrite: bool) -> None:
