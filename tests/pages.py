@@ -1,52 +1,41 @@
-"""Pages of documentation as tests read them: their commands, and what they say is printed."""
+"""Pages as a browser would see them."""
 
 from __future__ import annotations
 
-import os
-import re
-import sys
-from dataclasses import dataclass
-from pathlib import Path
-
-DOCS = Path(__file__).parent.parent / "docs"
-NUMBER = re.compile(r"\d[\d.,]*")
+import json
+from html.parser import HTMLParser
+from typing import Any
 
 
-@dataclass(frozen=True)
-class Block:
-    """Commands of a page, and the lines that it says they print."""
+class Page(HTMLParser):
+    """What a browser would see: the elements, the text of each script, style and title, and all other text."""
 
-    commands: str
-    printed: tuple[str, ...]
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = ""
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {"script": [], "title": [], "style": []}
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
 
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self.open.append(tag)
+        if tag in self.texts:
+            self.texts[tag].append("")
 
-def blocks_of(page: str) -> list[Block]:
-    """The ``sh`` blocks, each with the ``text`` block right after it."""
-    found = re.findall(r"```sh\n(.*?)```\n(?:\n```text\n(.*?)```)?", page, flags=re.DOTALL)
-    return [Block(commands, tuple(printed.splitlines())) for commands, printed in found]
+    def handle_endtag(self, tag: str) -> None:
+        while self.open.pop() != tag:
+            pass
 
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] in self.texts:
+            self.texts[self.open[-1]][-1] += data
+        else:
+            self.text += data
 
-def is_printed(line: str, output: str) -> bool:
-    """Whether a line is there, whatever its numbers and spaces; ``…`` stands for anything within a line."""
-    parts = [r"\s+".join(_pattern(word) for word in part.split()) for part in line.split("…")]
-    return re.search(r".*?".join(parts), output) is not None
-
-
-def _pattern(word: str) -> str:
-    return NUMBER.pattern.join(re.escape(piece) for piece in NUMBER.split(word))
-
-
-def shell(folder: Path) -> dict[str, str]:
-    """An environment whose ``heedful`` and ``python`` are those of the tests."""
-    programs = folder / "bin"
-    programs.mkdir(parents=True, exist_ok=True)
-    for name, words in (("heedful", "-m heedful"), ("python", ""), ("torchrun", "-m torch.distributed.run")):
-        program = programs / name
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
-        program.chmod(0o755)
-    return {
-        **os.environ,
-        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-        "OMP_NUM_THREADS": "1",
-        "COLUMNS": "160",
-    }
+    @property
+    def data(self) -> dict[str, Any]:
+        """What the first script element holds."""
+        return json.loads(self.texts["script"][0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.training_toys import write_toy
@@ -18,11 +19,11 @@ SMALL = [
 ]
 
 
-def train_toy(folder: Path, *, steps: int = 40, task: str = "copy") -> Path:
-    """A run on a toy task; returns its folder."""
+def train_toy(folder: Path, *, steps: int = 40, task: str = "copy", settings: Sequence[str] = ()) -> Path:
+    """A run on a toy task, with these settings instead of the usual ones; returns its folder."""
     corpus = write_toy(folder, task=task, pairs=400, valid=30)
     checkpoints = [f"training.steps={steps}", f"training.checkpoint_steps={steps // 4}", "training.average_last=2"]
-    config = resolve(name="tiny", settings=[*SMALL, *checkpoints])
+    config = resolve(name="tiny", settings=[*SMALL, *checkpoints, *settings])
     request = Task(config=config, data=corpus, run=folder / "run", preset="tiny", device="cpu")
     train(request, report=lambda event: None, translate=greedy_translations)
     return folder / "run"

@@ -34,7 +34,7 @@ def write_toy(folder: Path, *, task: str, pairs: int, seed: int = 1, valid: int 
         corpora=(files["train"],),
         validation=(files["valid"],),
         vocab_size=320,
-        rules=Rules(keep=frozenset({"identical", "validation"}), max_length=64, max_ratio=9),
+        rules=Rules(keep=frozenset({"identical", "validation"}), max_length=64, max_ratio=9.0),
     )
     prepare(request, output=folder / "corpus")
     return folder / "corpus"

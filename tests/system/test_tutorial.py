@@ -6,7 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from tests.pages import DOCS, blocks_of, is_printed, shell
+from tests.doc_pages import DOCS, blocks_of, is_printed, shell
 
 PAGE = (DOCS / "tutorial.md").read_text(encoding="utf-8")
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.attention_toys import HOSTILE, toy_maps
+from tests.pages import Page
 
 from heedful.errors import ReportError
 from heedful.report import attention_page as module
@@ -20,37 +19,6 @@ from heedful.report.attention_page import KINDS, attention_page, write_attention
 from heedful.report.colours import weight_colours
 from heedful.report.labels import LONGEST, labels
 from heedful.search.attention_maps import AttentionMaps
-
-
-class Page(HTMLParser):
-    """What a browser would see: the elements, and the text of each script and of the title."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: dict[str, list[str]] = {"script": [], "title": [], "style": []}
-        self.open: list[str] = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        self.open.append(tag)
-        if tag in self.texts:
-            self.texts[tag].append("")
-
-    def handle_endtag(self, tag: str) -> None:
-        while self.open.pop() != tag:
-            pass
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] in self.texts:
-            self.texts[self.open[-1]][-1] += data
-
-    @property
-    def data(self) -> dict[str, Any]:
-        return json.loads(self.texts["script"][0])
-
 
 MAPS = {
     "plain": toy_maps([" Ein", " Haus", "."], [" A", " house", "."]),

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.search_models import every_output, log_softmax, penalty, plain_beam_search, random_logits, searched
 
 from heedful.errors import SearchError
-from heedful.search.beam_search import top_words
 from heedful.search.options import SearchOptions
 from heedful.search.sampling import uniform_numbers
+from heedful.search.top_words import CHUNK, top_words
 from heedful.symbols import END, PAD, START
 
 VOCAB = 6
@@ -170,6 +170,19 @@ def test_the_top_words_are_those_of_a_stable_sort(values: list[int], count: int)
     expected = sorted(range(len(values)), key=lambda word: (-values[word], word))[:count]
     assert words.tolist() == expected
     assert found.tolist() == [values[word] for word in expected]
+
+
+@given(seed=st.integers(0, 10**6), levels=st.sampled_from([2, 30, 10**9]), extra=st.integers(-3, 3))
+@settings(max_examples=60, deadline=None)
+def test_the_top_words_of_a_large_vocabulary_are_those_of_a_stable_sort(seed: int, levels: int, extra: int) -> None:
+    draw = np.random.default_rng(seed)
+    logits = draw.integers(0, levels, (3, 33 * CHUNK + extra)).astype(np.float64)
+    logits[1] = np.sort(logits[1])  # the highest all in the last, perhaps broken, chunk
+    logits[2, 4:] = -np.inf
+    found, words = top_words(torch.from_numpy(logits), 4)
+    expected = np.argsort(-logits, axis=1, kind="stable")[:, :4]
+    assert words.tolist() == expected.tolist()
+    assert found.tolist() == np.take_along_axis(logits, expected, 1).tolist()
 
 
 def test_samples_come_as_often_as_they_are_probable() -> None:

@@ -44,7 +44,7 @@ def read_model(place: Path | str) -> SavedModel:
     place = Path(place)
     run, weights_from = _located(place)
     description = read_run(run)
-    config = _config(description, run)
+    config = run_config(description, run)
     checkpoint = read_checkpoint(weights_from, optimizer=False)
     sizes = {"vocab_size": description["vocab_size"], "source_vocab_size": description["source_vocab_size"]}
     with torch.device("meta"):
@@ -106,7 +106,8 @@ def _kind_of_file(path: Path) -> str:
     return "a file"
 
 
-def _config(description: dict[str, Any], run: Path) -> Config:
+def run_config(description: dict[str, Any], run: Path) -> Config:
+    """The configuration that a ``run.json`` holds."""
     try:
         return Config(**{name: kind(**description["config"][name]) for name, kind in SECTIONS.items()})
     except (KeyError, TypeError, ConfigError) as error:

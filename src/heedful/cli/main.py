@@ -23,6 +23,7 @@ from heedful.cli.evaluate import evaluate
 from heedful.cli.plan import plan
 from heedful.cli.prepare import prepare
 from heedful.cli.presets import presets
+from heedful.cli.report import report
 from heedful.cli.runs import runs
 from heedful.cli.score import score
 from heedful.cli.terminal import PatientConsole
@@ -52,6 +53,7 @@ COMMANDS = [
     compare,
     runs,
     curves,
+    report,
     presets,
     config,
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -87,8 +88,16 @@ def train(
         overwrite=overwrite,
         device=device,
         auto_micro_batches=auto_micro_batches,
+        command=_command(),
     )
     with TrainingDisplay(quiet=quiet) as display:
         run_training(task, report=display, translate=greedy_translations)
     if display.interrupted:
         raise SystemExit(130)  # what waits for a finished model must not go on
+
+
+def _command() -> tuple[str, ...]:
+    """What was typed; nothing where `main` was called by another program."""
+    program, *arguments = sys.argv
+    typed = Path(program).name in ("heedful", "heedful.exe") or Path(program).parts[-2:] == ("heedful", "__main__.py")
+    return ("heedful", *arguments) if typed else ()

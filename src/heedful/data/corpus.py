@@ -89,6 +89,11 @@ class Side:
             flat[here] = self.shards[shard][positions[here] - self.first_ids[shard]]
         return flat, lengths
 
+    def sentences(self, count: int) -> list[np.ndarray]:
+        """The ids of each of the first ``count`` pairs."""
+        ids, lengths = self.ids(np.arange(count))
+        return np.split(ids, np.cumsum(lengths)[:-1]) if count else []
+
 
 @dataclass(frozen=True)
 class Origin:

@@ -9,10 +9,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import html
-import json
 import math
-import re
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +19,7 @@ from heedful.evaluation.heads import head_table
 from heedful.report.colours import weight_colours
 from heedful.report.labels import labels
 from heedful.report.new_files import written
+from heedful.report.page_files import filled, page_file, script_json
 from heedful.symbols import START_LABEL
 
 if TYPE_CHECKING:
@@ -42,12 +40,11 @@ def attention_page(maps: AttentionMaps) -> str:
     """The whole page as text."""
     parts = {
         "title": html.escape(maps.source_text),
-        "style": _file("attention.css"),
-        "data": _as_script(_data(maps)),
-        "script": "\n".join(_file(name) for name in SCRIPTS),
+        "style": page_file("attention.css"),
+        "data": script_json(_data(maps)),
+        "script": "\n".join(page_file(name) for name in SCRIPTS),
     }
-    # One pass: a sentence that spells one of the marks stays a sentence.
-    return re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], _file("attention.html"))
+    return filled(page_file("attention.html"), parts)
 
 
 def stored_weights(weights: np.ndarray, *, bits: int) -> str:
@@ -87,13 +84,3 @@ def _data(maps: AttentionMaps) -> dict[str, Any]:
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _as_script(data: dict[str, Any]) -> str:
-    """JSON that stays inside its script element, whatever the subwords spell."""
-    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-def _file(name: str) -> str:
-    return resources.files("heedful.report").joinpath("page", name).read_text(encoding="utf-8")

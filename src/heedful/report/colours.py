@@ -1,4 +1,4 @@
-"""One sequential scale of colours for weights: even steps of lightness, for light and for dark surroundings.
+"""Scales of colours for weights and for signed numbers: even steps of lightness, for light and for dark surroundings.
 
 The colours are points of OKLCH (lightness, chroma, hue), a space in which equal steps look equal.
 """
@@ -16,6 +16,17 @@ def weight_colours(*, dark: bool = False) -> list[str]:
     return [_colour(step / (STEPS - 1), dark=dark) for step in range(STEPS)]
 
 
+def signed_colours(*, dark: bool = False) -> list[str]:
+    """The colours from −1, blue, over 0, close to the paper, to 1, orange."""
+    return [_signed_colour(2 * step / (STEPS - 1) - 1, dark=dark) for step in range(STEPS)]
+
+
+def _signed_colour(value: float, *, dark: bool) -> str:
+    size = abs(value)
+    lightness = 0.24 + 0.58 * size if dark else 0.98 - 0.5 * size
+    return _hexadecimal(lightness, 0.004 + 0.12 * size**0.8, 255 if value < 0 else 50)
+
+
 def _colour(share: float, *, dark: bool) -> str:
     if dark:
         lightness, hue = 0.25 + 0.68 * share, 265 - 75 * share
@@ -23,6 +34,10 @@ def _colour(share: float, *, dark: bool) -> str:
         lightness, hue = 0.975 - 0.68 * share, 205 + 65 * share
     # Hardly any colour at the ends, where the screen has none to give.
     chroma = 0.004 + 0.105 * math.sin(math.pi * (0.01 + 0.89 * share))
+    return _hexadecimal(lightness, chroma, hue)
+
+
+def _hexadecimal(lightness: float, chroma: float, hue: float) -> str:
     return "#" + "".join(f"{round(255 * channel):02x}" for channel in _srgb(lightness, chroma, math.radians(hue)))
 
 

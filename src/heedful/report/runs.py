@@ -55,6 +55,14 @@ def runs_below(folder: Path) -> list[Run]:
     return [run for place in _places(folder) if (run := _run(place))]
 
 
+def run_in(folder: Path) -> Run:
+    """The run in a folder."""
+    run = _run(folder)
+    if run is None or not (folder / RUN).exists():
+        raise ReportError(f"{folder} is not a run")
+    return run
+
+
 def _places(folder: Path) -> Iterator[Path]:
     """The folders with a run.json. What is inside a run is not looked at."""
     for place, inner, files in os.walk(folder):

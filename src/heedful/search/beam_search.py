@@ -16,6 +16,7 @@ from heedful.search.hypotheses import Hypotheses
 from heedful.search.length_penalty import best_possible, length_penalty
 from heedful.search.options import SearchOptions
 from heedful.search.restrictions import forced_word, restrict
+from heedful.search.top_words import top_words
 from heedful.symbols import END, PAD
 
 
@@ -36,36 +37,19 @@ def _best_continuations(
     state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, *, count: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The most probable continuations of each slot: log-probabilities, parents and words, best first."""
-    normalizer_BW = logits_BWV.logsumexp(-1)
-    forced, forced_logits = forced_word(state, logits_BWV)
-    restrict(state, logits_BWV, options)
-    logits, words = top_words(logits_BWV, min(count, logits_BWV.size(-1)))
+    log_probs_BWV = logits_BWV.log_softmax(-1)
+    forced, forced_values = forced_word(state, log_probs_BWV)
+    restrict(state, log_probs_BWV, options)
+    values, words = top_words(log_probs_BWV, min(count, log_probs_BWV.size(-1)))
     # Where only one word is allowed, it takes the first place of each beam and the others fall out.
     is_forced = (forced >= 0)[:, None, None]
-    first = torch.arange(logits.size(-1), device=logits.device) == 0
-    logits = torch.where(is_forced, torch.where(first, forced_logits[..., None], -torch.inf), logits)
+    first = torch.arange(values.size(-1), device=values.device) == 0
+    values = torch.where(is_forced, torch.where(first, forced_values[..., None], -torch.inf), values)
     words = torch.where(is_forced, torch.where(first, forced[:, None, None], PAD), words)
-    values = state.log_probability[..., None] + (logits - normalizer_BW[..., None])
+    values = state.log_probability[..., None] + values
     values, order = values.flatten(1).sort(dim=1, descending=True, stable=True)
     values, order = values[:, :count], order[:, :count]
     return values, order // words.size(-1), words.flatten(1).gather(1, order)
-
-
-def top_words(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The highest logits and their words, by value and then by id: of equal ones the lower ids are taken."""
-    more = min(count + 1, logits.size(-1))
-    values, words = logits.topk(more)
-    # A GPU takes equals in the order of their places; a CPU may have taken any of them.
-    if logits.device.type == "cpu" and more > count and _tied(values[..., count - 1], values[..., count]):
-        values, words = logits.sort(dim=-1, descending=True, stable=True)
-    values, words = values[..., :count], words[..., :count]
-    words, by_id = words.sort(dim=-1)
-    values, by_value = values.gather(-1, by_id).sort(dim=-1, descending=True, stable=True)
-    return values, words.gather(-1, by_value)
-
-
-def _tied(last: Tensor, next_: Tensor) -> bool:
-    return bool(((last == next_) & next_.isfinite()).any())
 
 
 def _keep_ended(state: Hypotheses, values: Tensor, parents: Tensor, options: SearchOptions) -> None:

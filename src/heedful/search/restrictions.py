@@ -10,8 +10,8 @@ from heedful.search.options import SearchOptions
 from heedful.symbols import END, PAD, START
 
 
-def forced_word(state: Hypotheses, logits_BWV: Tensor) -> tuple[Tensor, Tensor]:
-    """For each slot the one word that may come next, -1 where there is a choice; and that word's scores, [B, W].
+def forced_word(state: Hypotheses, log_probs_BWV: Tensor) -> tuple[Tensor, Tensor]:
+    """For each slot the one word that may come next, -1 where there is a choice; and its log-probabilities, [B, W].
 
     It is the prefix's, or the end symbol where the output has reached its limit.
     """
@@ -19,21 +19,21 @@ def forced_word(state: Hypotheses, logits_BWV: Tensor) -> tuple[Tensor, Tensor]:
     prefix = state.prefix.gather(1, position[:, None]).squeeze(1)
     forced = torch.where(prefix == PAD, -1, prefix)
     forced = torch.where(state.length >= state.limit, END, forced)
-    index = forced.clamp(min=0)[:, None, None].expand(-1, logits_BWV.size(1), 1)
-    return forced, logits_BWV.gather(2, index).squeeze(2)
+    index = forced.clamp(min=0)[:, None, None].expand(-1, log_probs_BWV.size(1), 1)
+    return forced, log_probs_BWV.gather(2, index).squeeze(2)
 
 
-def restrict(state: Hypotheses, logits_BWV: Tensor, options: SearchOptions) -> None:
-    """Set what may not come next to -∞, in place; column by column, since a pass over all scores is dear."""
-    logits_BWV[..., PAD] = -torch.inf
-    logits_BWV[..., START] = -torch.inf
+def restrict(state: Hypotheses, log_probs_BWV: Tensor, options: SearchOptions) -> None:
+    """Set what may not come next to -∞, in place; column by column, since a pass over the whole vocabulary is dear."""
+    log_probs_BWV[..., PAD] = -torch.inf
+    log_probs_BWV[..., START] = -torch.inf
     if options.min_length:
         too_short = (state.length < options.min_length)[:, None]
-        logits_BWV[..., END] = torch.where(too_short, -torch.inf, logits_BWV[..., END])
+        log_probs_BWV[..., END] = torch.where(too_short, -torch.inf, log_probs_BWV[..., END])
     for sequence in options.forbidden:
         last = sequence[-1]
         matches = _ends_in(state, sequence[:-1])
-        logits_BWV[..., last] = torch.where(matches, -torch.inf, logits_BWV[..., last])
+        log_probs_BWV[..., last] = torch.where(matches, -torch.inf, log_probs_BWV[..., last])
 
 
 def _ends_in(state: Hypotheses, sequence: tuple[int, ...]) -> Tensor:

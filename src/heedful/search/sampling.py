@@ -10,24 +10,25 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from heedful.search.beam_search import lengthening, put_last, top_words
+from heedful.search.beam_search import lengthening, put_last
 from heedful.search.hypotheses import Hypotheses
 from heedful.search.length_penalty import length_penalty
 from heedful.search.options import SearchOptions
 from heedful.search.restrictions import forced_word, restrict
+from heedful.search.top_words import top_words
 from heedful.symbols import END
 
 
 def advance_samples(state: Hypotheses, logits_BWV: Tensor, options: SearchOptions) -> None:
     """Take one step in place, given the model's scores for the word after each live hypothesis."""
-    normalizer_BW = logits_BWV.logsumexp(-1)
-    forced, forced_logits = forced_word(state, logits_BWV)
-    restrict(state, logits_BWV, options)
-    words = _chosen(state, logits_BWV, options)
-    logits = logits_BWV.gather(2, words[..., None]).squeeze(2)
+    log_probs_BWV = logits_BWV.log_softmax(-1)
+    forced, forced_values = forced_word(state, log_probs_BWV)
+    restrict(state, log_probs_BWV, options)
+    words = _chosen(state, log_probs_BWV, options)
+    values = log_probs_BWV.gather(2, words[..., None]).squeeze(2)
     is_forced = (forced >= 0)[:, None]
-    words, logits = torch.where(is_forced, forced[:, None], words), torch.where(is_forced, forced_logits, logits)
-    values = state.log_probability + (logits - normalizer_BW)
+    words, values = torch.where(is_forced, forced[:, None], words), torch.where(is_forced, forced_values, values)
+    values = state.log_probability + values
     live = state.log_probability > -torch.inf
     _keep_ended(state, values, live & (words == END), options)
     state.log_probability.copy_(torch.where(live & (words != END), values, -torch.inf))
@@ -37,11 +38,12 @@ def advance_samples(state: Hypotheses, logits_BWV: Tensor, options: SearchOption
     state.done.logical_or_((state.log_probability == -torch.inf).all(1))
 
 
-def _chosen(state: Hypotheses, logits_BWV: Tensor, options: SearchOptions) -> Tensor:
+def _chosen(state: Hypotheses, log_probs_BWV: Tensor, options: SearchOptions) -> Tensor:
     if options.method == "greedy":
-        return logits_BWV.argmax(-1)  # of equals the first
-    logits, words = top_words(logits_BWV, min(options.top_k or logits_BWV.size(-1), logits_BWV.size(-1)))
-    probability = (logits / options.temperature).softmax(-1, dtype=torch.float64)
+        return log_probs_BWV.argmax(-1)  # of equals the first
+    vocabulary = log_probs_BWV.size(-1)
+    values, words = top_words(log_probs_BWV, min(options.top_k or vocabulary, vocabulary))
+    probability = (values / options.temperature).softmax(-1, dtype=torch.float64)
     before = probability.cumsum(-1) - probability
     probability = probability.masked_fill(before >= options.top_p, 0.0)
     cumulative = probability.cumsum(-1)

@@ -26,6 +26,7 @@ from heedful.settings import describe
 from heedful.text.subwords import Subwords
 from heedful.training.batches import Batches
 from heedful.training.distributed import World, barrier
+from heedful.training.environment import environment
 from heedful.training.events import Reporter, Warned
 from heedful.training.optimizer import load_optimizer
 from heedful.training.step import Precision, Trainer, precision_for
@@ -45,6 +46,8 @@ class Task:
     overwrite: bool = False
     device: str = "auto"
     auto_micro_batches: bool = False
+    command: tuple[str, ...] = ()
+    """What was typed to ask for it; empty where a program asked."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ def prepared_run(task: Task, *, device: torch.device, world: World, translate: T
 
 def begun_run(prepared: Prepared, *, report: Reporter) -> Prepared:
     """Make the run folder, or check the one that is there and restore what it holds."""
-    checkpoint = _claimed(prepared.task, prepared.batches.corpus, prepared.trainer.world, report)
+    checkpoint = _claimed(prepared, report)
     if checkpoint is not None:
         restore(prepared.trainer, checkpoint)
     return replace(prepared, checkpoint=checkpoint)
@@ -152,8 +155,9 @@ def _require_pieces_for_all(config: Config, world: World) -> None:
         )
 
 
-def _claimed(task: Task, corpus: Corpus, world: World, report: Reporter) -> Checkpoint | None:
+def _claimed(prepared: Prepared, report: Reporter) -> Checkpoint | None:
     """Make the run folder, or check the one that is there; returns the checkpoint to go on from."""
+    task, corpus, world = prepared.task, prepared.batches.corpus, prepared.trainer.world
     resume = task.resume or world.restarts > 0
     if world.is_first:
         if (task.run / RUN).exists() and not resume and not task.overwrite:
@@ -165,7 +169,7 @@ def _claimed(task: Task, corpus: Corpus, world: World, report: Reporter) -> Chec
         if (task.run / RUN).exists():
             _require_same(task, corpus, report)
         else:
-            _describe_run(task, corpus)
+            _describe_run(task, corpus, environment(prepared.trainer.precision.device, world))
     barrier(world)
     checkpoint, problems = newest_sound(task.run)
     for problem in problems if world.is_first else ():
@@ -178,7 +182,7 @@ def _claimed(task: Task, corpus: Corpus, world: World, report: Reporter) -> Chec
     return checkpoint
 
 
-def _describe_run(task: Task, corpus: Corpus) -> None:
+def _describe_run(task: Task, corpus: Corpus, machine: dict[str, Any]) -> None:
     source, target = vocabulary_sizes(corpus)
     task.run.mkdir(parents=True, exist_ok=True)
     for folder in {entry["folder"] for entry in corpus.manifest["vocabularies"].values()}:
@@ -194,6 +198,8 @@ def _describe_run(task: Task, corpus: Corpus) -> None:
         "parameters": parameter_count(task.config.model, vocab_size=target, source_vocab_size=source),
         "init": str(task.init.absolute()) if task.init else None,
         "started": now(),
+        "command": {"words": list(task.command), "folder": str(Path.cwd())} if task.command else None,
+        "environment": machine,
     }
     write_run(task.run, description)
 

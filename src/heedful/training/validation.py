@@ -41,7 +41,7 @@ class Validation:
     @cached_property
     def references(self) -> list[str]:
         """The target sentences as text."""
-        return [self.target_subwords.decode(ids) for ids in _sentences(self.corpus, "target", len(self.corpus))]
+        return [self.target_subwords.decode(ids) for ids in self.corpus.target.sentences(len(self.corpus))]
 
     @cached_property
     def words(self) -> int:
@@ -62,7 +62,7 @@ class Validation:
         }
         if world.is_first and (self.samples or self.score_bleu):
             count = len(self.corpus) if self.score_bleu else min(self.samples, len(self.corpus))
-            sources = _sentences(self.corpus, "source", count)
+            sources = self.corpus.source.sentences(count)
             outputs = [self.target_subwords.decode(ids) for ids in self.translate(trainer.model, sources)]
             line["samples"] = [
                 {
@@ -90,9 +90,3 @@ class Validation:
         loss, plain = summed(sums, world).tolist()
         trainer.model.train()
         return loss, plain, tokens
-
-
-def _sentences(corpus: Corpus, side: str, count: int) -> list[np.ndarray]:
-    """The ids of the first sentences of a side."""
-    ids, lengths = (corpus.source if side == "source" else corpus.target).ids(np.arange(count))
-    return np.split(ids, np.cumsum(lengths)[:-1]) if count else []

@@ -1,0 +1,222 @@
+"""``heedful report``."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from heedful.cli import models
+from heedful.cli.model_options import ModelOptions, SearchChoices
+from heedful.cli.numbers import require_at_least
+from heedful.cli.progress import progress
+from heedful.cli.terminal import print_json
+from heedful.errors import CheckpointError, CorpusError, ReportError, SearchError
+from heedful.evaluation.paper_bleu import language_of, require_language
+from heedful.evaluation.sentences import TestSet
+from heedful.evaluation.system_report import system_report
+from heedful.text.aligned import read_lines, require_aligned
+
+if TYPE_CHECKING:
+    from heedful.report.run_record import RunRecord
+    from heedful.report.run_scores import RunScores
+    from heedful.search.options import SearchOptions
+    from heedful.search.translator import Translator
+
+Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
+PAGE = "report.html"
+
+
+def report(
+    run: Path,
+    /,
+    *,
+    source: Path | None = None,
+    reference: Path | None = None,
+    output: Path | None = None,
+    examples: int = 3,
+    language: str | None = None,
+    no_scores: Flag = False,
+    overwrite: Flag = False,
+    quiet: Flag = False,
+    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+    model: ModelOptions = ModelOptions(),  # noqa: B008
+    search: SearchChoices = SearchChoices(),  # noqa: B008
+) -> None:
+    """Describe a run in one HTML page: data, curves, scores, translations with attention, how to repeat it.
+
+    The page is complete in itself and prints well. A run that is still going on can be described too. The scores are
+    those of the corpus's validation text unless other text is given.
+
+    Parameters
+    ----------
+    run
+        The folder that `heedful train` made.
+    source
+        Score the translations of this text instead of the validation text.
+    reference
+        How --source should be translated; line n belongs to line n.
+    output
+        Where to write the page; report.html in the run's folder when not given.
+    examples
+        How many of the best, the middling and the worst translations to show, each with its attention.
+    language
+        Whose rules Moses' tokenizer follows in the paper-style BLEU, such as de; by default the reference's name tells.
+    no_scores
+        Translate nothing, which takes most of the time.
+    overwrite
+        Replace a page that is there already.
+    quiet
+        Show no progress.
+    as_json
+        Print where the page is, its sections and the scores as JSON.
+
+    Examples
+    --------
+    heedful report run
+
+    heedful report run --source test.en --reference test.de --output test.html --examples 5
+    """
+    require_at_least(examples=(examples, 0))
+    asked = _asked(source, reference, language=language)
+    if no_scores and (asked is not None or model.model is not None):
+        raise ReportError("--no-scores translates nothing: leave out --source, --reference and --model, or --no-scores")
+    from heedful.report.new_files import require_free
+    from heedful.report.run_page import run_sections, write_run_page
+    from heedful.report.run_record import run_record
+
+    path = output or run / PAGE
+    record = run_record(run)
+    require_free(path, overwrite=overwrite)
+    scores, why_not = None, "--no-scores was given"
+    if not no_scores:
+        work = _Work(record, _model_of(run, model), search, examples=examples, quiet=quiet)
+        named = asked is not None or model.model is not None
+        scores, why_not = _scores(work, asked, language=language, must=named)
+    sections = run_sections(record, scores, why_not=why_not)
+    write_run_page(f"Run {run.absolute().name}", sections, path, overwrite=overwrite)
+    problems = [*record.problems, *([f"no scores: {why_not}"] if scores is None else [])]
+    if as_json:
+        titles = [section.title for section in sections]
+        print_json({"report": str(path), "sections": titles, "problems": problems, **_described(scores)})
+        return
+    for problem in problems:
+        print(f"note: {problem}")
+    print(f"{path} is written")
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A text to translate, what to call it, and its target language."""
+
+    test: TestSet
+    about: str
+    language: str
+    is_validation: bool = False
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What is translated with, and how."""
+
+    record: RunRecord
+    model: ModelOptions
+    search: SearchChoices
+    examples: int
+    quiet: bool
+
+
+def _asked(source: Path | None, reference: Path | None, *, language: str | None) -> _Text | None:
+    """The text that the user gave; None for the validation text."""
+    if language is not None:
+        require_language(language)
+    if source is None and reference is None:
+        return None
+    if source is None or reference is None:
+        missing = "--source" if source is None else "--reference"
+        raise ReportError(f"{missing} is missing: a text to score has both, --source and --reference")
+    lines = {path: read_lines(path) for path in (source, reference)}
+    require_aligned(list(lines.items()))
+    return _Text(TestSet(lines[reference], lines[source]), f"{source} and {reference}", language_of(reference))
+
+
+def _model_of(run: Path, model: ModelOptions) -> ModelOptions:
+    """The run's own model; --model may name another checkpoint of it."""
+    if model.model is None:
+        return dataclasses.replace(model, model=str(run))
+    if run.absolute() not in (Path(model.model).absolute(), *Path(model.model).absolute().parents):
+        raise ReportError(
+            f"--model {model.model} is not of the run {run}: give one of its checkpoints, or leave it out"
+        )
+    return model
+
+
+def _scores(work: _Work, asked: _Text | None, *, language: str | None, must: bool) -> tuple[RunScores | None, str]:
+    """The model's scores, or why there are none; ``must``: where the user named a text or a model, that is an error."""
+    from heedful.report.run_record import validation_text
+
+    try:
+        text = asked
+        if text is None:
+            test, about = validation_text(work.record), "the corpus's validation text"
+            text = _Text(test, about, _language(work.record), is_validation=True)
+        translator = work.model.translator()
+    except (CheckpointError, CorpusError) as error:
+        if must:
+            raise
+        return None, str(error)
+    options = work.search.options(translator)
+    try:
+        text = dataclasses.replace(text, language=language or text.language)
+        return _measured(work, translator, text, options=options), ""
+    except SearchError as error:  # a line that cannot be translated
+        if must:
+            raise
+        return None, str(error)
+
+
+def _language(record: RunRecord) -> str:
+    """The target language, by the name of the validation file."""
+    names = record.corpus.manifest.get("validation", []) if record.corpus else []
+    return language_of(PurePath(names[0]["name"].rpartition(" | ")[2])) if names else "en"
+
+
+def _measured(work: _Work, translator: Translator, text: _Text, *, options: SearchOptions) -> RunScores:
+    from heedful.report.run_scores import RunScores, examples_with_attention, learned_positions
+
+    sources = text.test.sources or []
+    # Three groups that do not overlap, however few sentences there are.
+    count = min(work.examples, max(1, len(sources) // 3))
+    with progress(unit="sentences", quiet=work.quiet) as reached:
+        found = models.translated(translator, sources, options=options, report=reached)
+        likelihood = models.likelihood(translator, sources, text.test.references, report=reached)
+        scored = system_report(text.test, found.outputs, language=text.language, examples=count)
+        layer, examples = examples_with_attention(translator, scored.examples, report=reached)
+    saved = translator.saved
+    speed = {
+        "device": found.device,
+        "sentences_per_second": len(found.outputs) / found.seconds,
+        "target_tokens_per_second": found.tokens / found.seconds,
+    }
+    return RunScores(
+        about=text.about,
+        weights=f"{saved.weights_from}, step {saved.step:,}",
+        search=dataclasses.asdict(options),
+        report=scored,
+        perplexity=likelihood.described(),
+        speed=speed,
+        layer=layer,
+        examples=examples,
+        learned_positions=learned_positions(saved.model),
+        is_validation=text.is_validation,
+    )
+
+
+def _described(scores: RunScores | None) -> dict[str, Any]:
+    if scores is None:
+        return {"text": None, "scores": None, "perplexity": None}
+    listed = [dataclasses.asdict(score) for score in scores.report.scores]
+    return {"text": scores.about, "scores": listed, "perplexity": dict(scores.perplexity)}

@@ -1,0 +1,128 @@
+"""What somebody needs who wants the same run again: commands, versions, hardware."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from heedful.config import toml_value
+from heedful.report.markup import Cell, Section, command, facts, paragraph
+from heedful.report.run_record import RunRecord
+from heedful.report.sections.configuration import changed_settings, preset_name
+
+
+def repetition_section(record: RunRecord) -> Section:
+    """The commands that make the corpus and the run again."""
+    parts: list[str] = []
+    if record.corpus is not None:
+        words = prepare_command(record.corpus.manifest, output=str(record.corpus.folder))
+        parts += [paragraph("The corpus, from what it says of itself:"), command(words)]
+    parts += [paragraph("The run, from the configuration that it recorded:"), command(train_command(record))]
+    typed = record.description.get("command")
+    if isinstance(typed, dict) and isinstance(typed.get("words"), list):
+        words = shlex.join(str(word) for word in typed["words"])
+        parts += [paragraph(f"As it was typed, in {typed.get('folder')}:"), command(words)]
+    about = (
+        "With the same versions on the same kind of machine a run on a CPU comes out the same to the last bit; on a "
+        "GPU, and elsewhere, the last digits may differ."
+    )
+    return Section("To repeat it", "".join(parts) + paragraph(about, kind="note"))
+
+
+def machine_section(record: RunRecord) -> Section:
+    """Versions and hardware of the machine that trained."""
+    found, description = record.environment, record.description
+    listed: dict[str, Cell] = {"heedful": str(description.get("heedful", "not recorded"))}
+    packages = found.get("packages")
+    listed["Python"] = str(found.get("python") or "not recorded")
+    listed |= {name: str(version) for name, version in (packages if isinstance(packages, dict) else {}).items()}
+    names = {
+        "cuda": ("CUDA", "{}"),
+        "platform": ("system", "{}"),
+        "processor": ("processor", "{}"),
+        "cores": ("cores", "{}"),
+        "memory_gib": ("memory", "{} GiB"),
+        "device": ("trained on", "{}"),
+        "device_memory_gib": ("its memory", "{} GiB"),
+        "threads": ("threads", "{}"),
+        "processes": ("processes", "{}"),
+    }
+    listed |= {name: form.format(found[key]) for key, (name, form) in names.items() if found.get(key) is not None}
+    peak = _most_memory(record)
+    if peak is not None:
+        listed["memory used"] = f"{peak:g} GiB at most"
+    return Section("Versions and hardware", facts(listed))
+
+
+def train_command(record: RunRecord) -> str:
+    """The command that begins this run, whatever files and options it was configured with."""
+    data = record.description.get("data")
+    folder = data.get("folder") if isinstance(data, dict) else None
+    words = ["heedful", "train", str(folder or "CORPUS"), "--preset", preset_name(record)]
+    for path in changed_settings(record):
+        section, _, key = path.partition(".")
+        value = getattr(getattr(record.config, section), key)
+        words += ["--set", f"{path}={value if isinstance(value, str) else toml_value(value)}"]
+    if record.description.get("init"):
+        words += ["--init", str(record.description["init"])]
+    if str(record.environment.get("device", "")).startswith("CPU"):
+        # On a CPU the number of threads decides the last digits.
+        words += ["--device", "cpu", "--threads", str(record.environment.get("threads", 1))]
+    processes = record.environment.get("processes")
+    launcher = f"torchrun --nproc-per-node {processes} -m " if isinstance(processes, int) and processes > 1 else ""
+    return launcher + _folded([*words, "--output", str(record.folder)])
+
+
+def prepare_command(manifest: Mapping[str, Any], *, output: str) -> str:
+    """The command that makes a corpus, from its manifest."""
+    asked = manifest.get("configuration", {})
+    words = ["heedful", "prepare"]
+    for prefix, key in (("", "corpora"), ("valid-", "validation")):
+        for entry in manifest.get(key, []):
+            words += _text_options(prefix, entry["name"], entry["weight"])
+    for name in asked.get("exclude", []):
+        words += ["--exclude", name]
+    for key in ("vocab_size", "tokenizer", "sample_pairs", "seed", "on_bad_line"):
+        if asked.get(key) is not None:
+            words += [f"--{key.replace('_', '-')}", str(asked[key])]
+    words += ["--separate-vocabularies"] if asked.get("separate_vocabularies") else []
+    rules = asked.get("rules", {})
+    for name in rules.get("keep", []):
+        words += ["--keep", name]
+    for key in ("max_length", "max_ratio"):
+        if key in rules:
+            words += [f"--{key.replace('_', '-')}", f"{rules[key]:g}"]
+    return _folded([*words, "--output", output])
+
+
+def _text_options(prefix: str, name: str, weight: float) -> list[str]:
+    """The options that name a corpus: two files, JSON lines with their fields, or a TSV."""
+    share = f"@{weight:g}" if weight != 1 else ""
+    if " | " in name:
+        source, _, target = name.partition(" | ")
+        return [f"--{prefix}source", source + share, f"--{prefix}target", target + share]
+    if fields := re.fullmatch(r"(.*) \((.+), (.+)\)", name):
+        path, source, target = fields.groups()
+        named = ["--source-field", source, "--target-field", target]
+        return [f"--{prefix}jsonl", path + share, *(named if (source, target) != ("source", "target") else [])]
+    return [f"--{prefix}tsv", name + share]
+
+
+def _folded(words: list[str]) -> str:
+    """A command with each option on a line of its own, as a shell reads it."""
+    lines, line = [], ""
+    for word in words:
+        if word.startswith("--"):
+            lines, line = [*lines, line], "   "
+        line += " " * bool(line) + shlex.quote(word)
+    return " \\\n".join([*lines, line])
+
+
+def _most_memory(record: RunRecord) -> float | None:
+    walls = [line.get("wall") for line in record.metrics.train]
+    found = [
+        wall["memory_gib"] for wall in walls if isinstance(wall, dict) and isinstance(wall.get("memory_gib"), float)
+    ]
+    return max(found, default=None)

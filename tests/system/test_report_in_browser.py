@@ -1,0 +1,101 @@
+"""The page of a run in a real browser; where there is none, `test_run_report.py` is what is known of it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.attention_toys import HOSTILE
+from tests.report_toys import toy_scores
+from tests.trained_toys import train_toy
+
+from heedful.report.run_files import read_metrics
+from heedful.report.run_page import run_sections, write_run_page
+from heedful.report.run_record import run_record
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
+
+SETTINGS = ("training.validation_steps=10", "training.samples=1", "training.log_steps=5")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = train_toy(tmp_path_factory.mktemp("toy"), steps=20, settings=SETTINGS)
+    long = " ".join(["word"] * 50)
+    scores = toy_scores([" ".join(HOSTILE), "a b", long], ["x", "a b", long], ["y", "a b", "c"])
+    write_run_page("Run", run_sections(run_record(run), scores), run / "report.html")
+    return run
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Any, run: Path) -> Iterator[Any]:
+    """The page, opened as a file; any error, dialogue or request fails the test."""
+    problems: list[str] = []
+    opened = browser.new_page(viewport={"width": 1200, "height": 900})
+    opened.on("pageerror", lambda error: problems.append(str(error)))
+    opened.on("console", lambda message: problems.append(message.text))
+    opened.on("dialog", lambda dialog: (problems.append("a dialogue"), dialog.dismiss()))
+    opened.on(
+        "request", lambda request: None if request.url[:5] in ("file:", "data:") else problems.append(request.url)
+    )
+    opened.goto((run / "report.html").as_uri())
+    yield opened
+    opened.close()
+    assert problems == []
+
+
+def chart(page: Any, title: str) -> Any:
+    return page.locator("figure.chart", has=page.locator("figcaption b", has_text=title)).first
+
+
+def test_the_pointer_reads_step_and_value(page: Any, run: Path) -> None:
+    figure = chart(page, "Loss")
+    figure.scroll_into_view_if_needed()
+    box = figure.locator(".line.train").bounding_box()
+    page.mouse.move(box["x"] + box["width"], box["y"] + box["height"] / 2)
+    last = read_metrics(run).train[-1], read_metrics(run).validation[-1]
+    expected = f"step 20: training (smoothed, with dropout) {last[0]['loss']:.4g}"
+    assert figure.locator("output").inner_text().startswith(expected)
+    assert f"validation (not smoothed) {last[1]['loss']:.4g}" in figure.locator("output").inner_text()
+    page.mouse.move(1, 1)
+    assert figure.locator("output").inner_text() == ""
+
+
+def test_the_arrow_keys_go_from_value_to_value(page: Any, run: Path) -> None:
+    figure = chart(page, "Speed")
+    figure.locator("> svg").focus()
+    for line in (*read_metrics(run).train, read_metrics(run).train[-1]):  # and no further than the last
+        page.keyboard.press("ArrowRight")
+        read, _, value = figure.locator("output").inner_text().partition(": ")
+        assert read == f"step {line['step']}"
+        assert float(value.replace(",", "")) == pytest.approx(line["wall"]["tokens_per_second"], rel=1e-3)
+
+
+@pytest.mark.parametrize("width", [360, 700, 1200])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_is_never_wider_than_the_window(page: Any, width: int, scheme: str) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    shown = page.locator("image:visible").evaluate_all("nodes => nodes.map(node => node.className.baseVal)")
+    assert set(shown) == {f"for-{scheme}"}
+
+
+def test_paper_is_white_whatever_the_screen(page: Any) -> None:
+    page.emulate_media(color_scheme="dark", media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.locator("nav:visible").count() == 0
+    assert page.locator("image.for-dark:visible").count() == 0

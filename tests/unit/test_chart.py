@@ -1,0 +1,170 @@
+"""Charts say what was measured: their points are read back off the axes that they show."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from heedful.report.bar_chart import bar_figure
+from heedful.report.chart import Chart, Point, Series, chart_figure, thinned
+from heedful.report.colours import signed_colours, weight_colours
+from heedful.report.heat_map import LONGEST, attention_map, position_map
+from heedful.report.pixels import indexed_png
+from heedful.report.scales import MOST_TICKS, linear_ticks, log_ticks
+
+LINE = [(0.0, 2.5), (50.0, 9.0), (120.0, 4.0), (300.0, 7.25)]
+
+
+def picture(figure: str) -> ElementTree.Element:
+    """The figure, which must be well-formed."""
+    return ElementTree.fromstring(figure)
+
+
+def axis(figure: str, *, vertical: bool, log: bool = False) -> tuple[float, float]:
+    """Slope and beginning of an axis, by the two outermost numbers that stand beside it."""
+    ticks = [node for node in picture(figure).iter("text") if "tick" in node.get("class", "").split()]
+    ticks = [node for node in ticks if ("end" in node.get("class", "").split()) == vertical]
+    found = sorted((number(node.text or ""), float(node.get("y" if vertical else "x", "nan"))) for node in ticks)
+    (a, at_a), (b, at_b) = found[0], found[-1]
+    a, b = (math.log(a), math.log(b)) if log else (a, b)
+    return (b - a) / (at_b - at_a), a - (b - a) / (at_b - at_a) * at_a
+
+
+def number(text: str) -> float:
+    sizes = {"k": 1e3, "M": 1e6}
+    return float(text.rstrip("kM").replace(",", "").replace("−", "-")) * sizes.get(text[-1], 1.0)
+
+
+def drawn(figure: str, kind: str = "line") -> list[tuple[float, float]]:
+    (path,) = [node.get("d", "") for node in picture(figure).iter("path") if kind in node.get("class", "").split()]
+    return [(float(x), float(y)) for x, y in re.findall(r"[ML](-?[\d.]+) (-?[\d.]+)", path)]
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("scale", [1e-5, 1.0, 4e4])
+def test_the_points_of_a_line_are_where_the_axes_say(log: bool, scale: float) -> None:
+    points = [(x, scale * y) for x, y in LINE]
+    figure = chart_figure(Chart("Loss", "loss", [Series("training", points)], logarithmic=log))
+    (y_slope, y_begin), (x_slope, x_begin) = axis(figure, vertical=True, log=log), axis(figure, vertical=False)
+    for (x, y), (at_x, at_y) in zip(points, drawn(figure), strict=True):
+        read = y_begin + y_slope * at_y
+        assert x_begin + x_slope * at_x == pytest.approx(x, abs=1.0)
+        assert (math.exp(read) if log else read) == pytest.approx(y, rel=0.01)
+
+
+def test_the_values_beside_the_picture_are_the_points() -> None:
+    figure = chart_figure(Chart("Loss", "loss", [Series("a", LINE), Series("b", LINE[:2], "validation")]))
+    (script,) = [node.text or "" for node in picture(figure).iter("script")]
+    values = json.loads(script)
+    assert [(one["name"], one["points"]) for one in values["series"]] == [
+        ("a", [list(point) for point in LINE]),
+        ("b", [list(point) for point in LINE[:2]]),
+    ]
+
+
+def test_what_cannot_be_drawn_is_left_out() -> None:
+    holes = [(1.0, math.nan), (2.0, math.inf), (3.0, 0.0), (4.0, 5.0), (5.0, -1.0)]
+    figure = chart_figure(Chart("Norm", "norm", [Series("", holes)], logarithmic=True))
+    assert len(drawn(figure)) == 1
+    assert "nan" not in figure
+    assert chart_figure(Chart("Norm", "norm", [Series("", holes[:3])], logarithmic=True)) == ""
+    assert chart_figure(Chart("Norm", "norm", [])) == ""
+
+
+def test_what_leaves_at_the_top_leaves_the_picture_and_not_the_rest() -> None:
+    figure = chart_figure(Chart("Loss", "loss", [Series("", [(0, 1000.0), *LINE[1:]])], top=9.5))
+    slope, begin = axis(figure, vertical=True)
+    inner = next(node for node in picture(figure).iter("svg") if node.get("x"))
+    assert begin + slope * float(inner.get("y", "nan")) < 11  # the picture's upper edge, where lines are cut
+    assert drawn(figure)[0][1] < -1000
+
+
+def test_names_cannot_leave_their_place() -> None:
+    name = '</text><script>alert("1")</script>&'
+    figure = chart_figure(Chart(name, name, [Series(name, LINE)], x_label=name, note=name))
+    assert [node.tag for node in picture(figure).iter("script")] == ["script"]
+    assert "alert" in (picture(figure).findtext("figcaption/b") or "")
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=401, max_size=3000))
+def test_thinning_keeps_every_extreme_and_the_ends(values: list[float]) -> None:
+    points: list[Point] = [(float(place), value) for place, value in enumerate(values)]
+    kept = thinned(points)
+    assert len(kept) <= 4 * 401
+    assert set(kept) <= set(points)
+    assert kept == sorted(kept)
+    assert (kept[0], kept[-1]) == (points[0], points[-1])
+    assert {max(values), min(values)} <= {value for _, value in kept}
+
+
+@given(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9))
+def test_ticks_are_few_round_and_evenly_spaced(low: float, width: float) -> None:
+    high = low + width
+    ticks = linear_ticks(low, high)
+    if width < 1e-9 * abs(low):
+        return  # numbers this close have no round ones between them
+    assert 2 <= len(ticks) <= MOST_TICKS
+    assert low - 1e-6 * width <= ticks[0]
+    assert ticks[-1] <= high + 1e-6 * width
+    steps = np.diff(ticks)
+    np.testing.assert_allclose(steps, steps[0], rtol=1e-3)
+    assert round(steps[0] / 10 ** math.floor(math.log10(steps[0] * 1.0001)), 2) in (1, 2, 5)
+
+
+@given(st.floats(1e-8, 1e8), st.floats(1.001, 1e12))
+def test_logarithmic_ticks_lie_between_the_ends(low: float, ratio: float) -> None:
+    ticks = log_ticks(low, low * ratio)
+    assert 2 <= len(ticks) <= 21
+    assert low * 0.999 <= ticks[0]
+    assert ticks[-1] <= low * ratio * 1.001
+    assert ticks == sorted(set(ticks))
+
+
+def test_bars_are_as_high_as_their_counts() -> None:
+    counts = {"source": [10, 250, 0], "target": [40, 300, 5]}
+    figure = bar_figure("Lengths", ["1–4", "5–8", "9–16"], counts, x="tokens", y="pairs")
+    slope, _ = axis(figure.replace("–", ""), vertical=True)
+    heights = [-slope * float(node.get("height", "nan")) for node in picture(figure).iter("rect")]
+    assert heights == pytest.approx([10, 40, 250, 300, 0, 5], abs=0.2)
+    assert bar_figure("Lengths", [], {"source": [], "target": []}, x="tokens", y="pairs") == ""
+
+
+@pytest.mark.parametrize("colours", [weight_colours(), signed_colours(dark=True)])
+def test_a_picture_has_the_colour_of_each_number(colours: list[str]) -> None:
+    places = np.random.default_rng(1).integers(0, len(colours), (7, 11))
+    with Image.open(io.BytesIO(indexed_png(places, colours))) as read:
+        pixels = np.asarray(read.convert("RGB"))
+    expected = np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in colours])[places]
+    np.testing.assert_array_equal(pixels, expected)
+
+
+def test_signed_colours_are_paper_in_the_middle_and_opposite_at_the_ends() -> None:
+    for dark in (False, True):
+        scale = [[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in signed_colours(dark=dark)]
+        (red, _, blue), middle, (more_red, _, less_blue) = scale[0], scale[len(scale) // 2], scale[-1]
+        assert blue > red + 50
+        assert more_red > less_blue + 50
+        assert max(middle) - min(middle) < 8
+
+
+def test_a_map_names_every_subword_and_cuts_what_is_too_long() -> None:
+    weights = np.full((4, 3), 1 / 3)
+    svg = picture(attention_map(weights, source=[" A", "b", "⟨end⟩"], target=[" <C>", "&", " D", "⟨end⟩"]))
+    assert [node.text for node in svg.iter("text")] == ["·<C>", "&", "·D", "⟨end⟩", "·A", "b", "⟨end⟩"]
+    long = attention_map(np.full((200, 3), 1 / 3), source=[" A", "b", "⟨end⟩"], target=[" x"] * 200)
+    assert long.count(">·x<") == LONGEST
+    assert f"The first {LONGEST} subwords" in long
+
+
+def test_a_map_of_positions_names_both_axes() -> None:
+    names = [node.text or "" for node in picture(position_map(np.eye(64, 512))).iter("text")]
+    assert {"position ↓", "dimension →", "60", "500", "1", "−1"} <= set(names)
