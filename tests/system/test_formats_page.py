@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
-from tests.pages import DOCS
+from tests.doc_pages import DOCS
 from tests.trained_toys import SMALL, train_toy
 
 import heedful
@@ -20,8 +20,8 @@ from heedful import Transformer
 from heedful.presets import resolve
 
 PAGE = (DOCS / "formats.md").read_text(encoding="utf-8")
-FREE = {"config", "configuration", "histogram", "files", "samples", "rules"}
-"""Objects whose keys are not fields: settings, ranges, names of files, text, and rules, which have their own table."""
+FREE = {"config", "configuration", "histogram", "files", "samples", "rules", "packages"}
+"""Objects whose keys are not fields: settings, ranges, names of files and packages, text; rules have their own table."""
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from tests.pages import DOCS, blocks_of, shell
+from tests.doc_pages import DOCS, blocks_of, shell
 
 from heedful.cli.main import main
 from heedful.config import Config

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.pages import DOCS
+from tests.doc_pages import DOCS
 
 from heedful.cli.main import COMMANDS
 from heedful.cli.model_options import ModelOptions, SearchChoices
