@@ -1,0 +1,80 @@
+"""docs/formats.md names every file that is written and every field in it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tests.doc_pages import DOCS
+from tests.trained_toys import SMALL, train_toy
+
+import heedful
+from heedful import Transformer
+from heedful.presets import resolve
+
+PAGE = (DOCS / "formats.md").read_text(encoding="utf-8")
+FREE = {"config", "configuration", "histogram", "files", "samples", "rules", "packages"}
+"""Objects whose keys are not fields: settings, ranges, names of files and packages, text; rules have their own table."""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train_toy(tmp_path_factory.mktemp("toy"))
+
+
+def fields(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield name
+            if name not in FREE:
+                yield from fields(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from fields(inner)
+
+
+def is_named(name: str) -> bool:
+    return re.search(rf"[`.]{re.escape(name)}\b", PAGE) is not None
+
+
+def test_every_field_is_named(run: Path) -> None:
+    corpus = Path(json.loads((run / "run.json").read_text())["data"]["folder"])
+    files = [run / "run.json", run / "status.json", *run.rglob("state.json"), *corpus.glob("*.json")]
+    assert len(files) >= 6
+    values = [json.loads(path.read_text()) for path in files]
+    values += [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert [name for name in sorted({name for value in values for name in fields(value)}) if not is_named(name)] == []
+
+
+def test_every_file_is_named(run: Path) -> None:
+    corpus = Path(json.loads((run / "run.json").read_text())["data"]["folder"])
+    for path in [*run.rglob("*"), *corpus.rglob("*")]:
+        name = re.sub(r"^step-\d+$", "step-", path.name)
+        assert name in PAGE, path
+
+
+def test_weights_are_under_the_models_names_and_the_shared_matrix_is_there_once(run: Path) -> None:
+    description = json.loads((run / "run.json").read_text())
+    stored = load_file(run / "averaged" / "model.safetensors")
+    model = Transformer(resolve(name="tiny", settings=SMALL).model, vocab_size=description["vocab_size"])
+    assert set(stored) == set(model.state_dict())
+    assert sum(tensor.numel() for tensor in stored.values()) == description["parameters"]
+    assert {tensor.dtype for tensor in stored.values()} == {torch.float32}
+    assert [folder.name for folder in run.rglob("step-*") if (folder / "optimizer.safetensors").exists()]
+    assert not (run / "averaged" / "optimizer.safetensors").exists()
+
+
+def test_a_model_can_be_moved_with_the_parts_the_page_names(run: Path, tmp_path: Path) -> None:
+    shutil.copy(run / "run.json", tmp_path)
+    for part in ("tokenizer", "averaged"):
+        shutil.copytree(run / part, tmp_path / part)
+    lines = ["a b c", "d"]
+    moved, original = (heedful.load(place, device="cpu") for place in (tmp_path, run))
+    assert moved.translate(lines) == original.translate(lines)
