@@ -104,7 +104,7 @@ def demo() -> Config:
     return Config(
         model=ModelConfig(d_model=128, d_ff=512, num_heads=4, encoder_layers=2, decoder_layers=2, dropout=0.0),
         training=TrainingConfig(
-            steps=1600,
+            steps=1500,
             warmup_steps=300,
             learning_rate_scale=0.5,
             source_tokens=1024,

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -25,6 +26,8 @@ Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 MOST_THREADS = 4
 """The model is small: more threads would only wait for each other."""
 SHOWN = 4
+LONGEST = 200
+"""Characters of a translation that are shown: a model that has hardly learnt anything repeats itself."""
 
 
 def demo(
@@ -148,7 +151,8 @@ def _print(facts: dict[str, Any], commands: list[Command], seconds: float) -> No
     out.print(Text(f"\n{facts['generated']}\n"), soft_wrap=True)
     for example in facts["examples"][:SHOWN]:
         verdict = "" if example["output"] == example["reference"] else f"\n    (reference: {example['reference']})"
-        out.print(Text(f"{example['source']}\n  → {example['output']}{verdict}"), soft_wrap=True)
+        output = shorten(example["output"], LONGEST, placeholder=" …")
+        out.print(Text(f"{example['source']}\n  → {output}{verdict}"), soft_wrap=True)
     table = plain_table(f"on {facts['pairs']['test']:,} unseen sentences", "value", "", right=("value",))
     for score in facts["scores"]:
         value, interval = score_text(score)
