@@ -151,7 +151,7 @@ def _print(facts: dict[str, Any], commands: list[Command], seconds: float) -> No
     out.print(Text(f"\n{facts['generated']}\n"), soft_wrap=True)
     for example in facts["examples"][:SHOWN]:
         verdict = "" if example["output"] == example["reference"] else f"\n    (reference: {example['reference']})"
-        output = shorten(example["output"], LONGEST, placeholder=" …")
+        output = shorten(example["output"], LONGEST, placeholder=" …") or "(nothing)"
         out.print(Text(f"{example['source']}\n  → {output}{verdict}"), soft_wrap=True)
     table = plain_table(f"on {facts['pairs']['test']:,} unseen sentences", "value", "", right=("value",))
     for score in facts["scores"]:

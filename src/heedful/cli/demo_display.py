@@ -29,9 +29,9 @@ class TrainingBar:
     def __enter__(self) -> TrainingBar:
         if sys.stderr.isatty() and not self._quiet:
             columns = (TextColumn("training"), BarColumn(), MofNCompleteColumn(), TextColumn("steps"))
-            figures = TextColumn("loss {task.fields[loss]:.2f}"), TimeRemainingColumn()
+            figures = TextColumn("{task.fields[loss]}"), TimeRemainingColumn()
             self._bar = Progress(*columns, *figures, console=self._console)
-            self._task = self._bar.add_task("training", total=None, loss=float("nan"))
+            self._task = self._bar.add_task("training", total=None, loss="")
             self._bar.start()
         return self
 
@@ -52,7 +52,8 @@ class TrainingBar:
                 if self._bar is not None:
                     self._bar.update(self._task, completed=step, total=steps)
             case events.Stepped() if self._bar is not None:
-                self._bar.update(self._task, completed=event.step, total=event.steps, loss=event.loss)
+                loss = f"loss {event.loss:.2f}"
+                self._bar.update(self._task, completed=event.step, total=event.steps, loss=loss)
             case events.Logged(line, steps) if self._bar is None:
                 if time.monotonic() - self._said >= SECONDS_BETWEEN_LINES or line["step"] == steps:
                     self._said = time.monotonic()
