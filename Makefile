@@ -8,7 +8,7 @@ TEST_ENV := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-long test-wheel lint format bench wheel clean
+.PHONY: help setup demo test test-long test-wheel lint format bench wheel clean
 
 help: ## show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -21,6 +21,9 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
+
+demo: $(STAMP) ## train, score and explain a model on generated text (4 minutes on two cores)
+	$(BIN)/heedful demo $(DEMO)
 
 test: $(STAMP) ## run the tests (a few minutes)
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) -m "not long"

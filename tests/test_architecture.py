@@ -21,6 +21,7 @@ LAYERS = [
     {"checkpoint", "prepare"},
     {"training", "search"},
     {"serving", "reproduce", "report", "export"},
+    {"tour"},
     {"cli"},
     {"__init__", "__main__"},
 ]

@@ -71,6 +71,10 @@ class ScoreError(HeedfulError):
     """Translations cannot be scored as asked."""
 
 
+class DemoError(HeedfulError):
+    """The demo cannot be run as asked, or not in that folder."""
+
+
 class MissingExtraError(HeedfulError):
     """What was asked for needs a package that is not installed; the message says which."""
 

@@ -95,6 +95,32 @@ def tiny() -> Config:
     )
 
 
+def demo() -> Config:
+    """For the generated text of `heedful demo`: minutes on two CPU cores.
+
+    No dropout, since no sentence comes more than a few times. A validation translates one sentence, so that one can
+    watch. Nothing is compiled on CUDA: that alone would take longer than the training.
+    """
+    return Config(
+        model=ModelConfig(d_model=128, d_ff=512, num_heads=4, encoder_layers=2, decoder_layers=2, dropout=0.0),
+        training=TrainingConfig(
+            steps=1500,
+            warmup_steps=300,
+            learning_rate_scale=0.5,
+            source_tokens=1024,
+            target_tokens=1024,
+            checkpoint_minutes=0.0,
+            checkpoint_steps=100,
+            average_last=3,
+            validation_steps=200,
+            samples=1,
+            log_steps=25,
+            compile=False,
+        ),
+        data=DataConfig(vocab_size=4000),
+    )
+
+
 def small() -> Config:
     """For some hundred thousand pairs."""
     return Config(
@@ -153,6 +179,7 @@ ALL: tuple[Preset, ...] = (
     Preset("parser", "section 6.3", "constituency parsing, WSJ only", parser),
     Preset("parser-semi", "section 6.3", "constituency parsing, semi-supervised", lambda: parser(32_000)),
     Preset("tiny", "ours", "toy tasks and tests, a minute on a CPU", tiny),
+    Preset("demo", "ours", "the generated text of `heedful demo`", demo),
     Preset("small", "ours", "some hundred thousand pairs", small),
     Preset("multi30k", "ours", "29,000 captions: small, much dropout", multi30k),
 )

@@ -23,7 +23,8 @@ def test_version_is_one_line() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["plan"], ["attention"], ["evaluate"], ["compare"], ["runs"], ["curves"], ["presets"], ["config"]]
+    "command",
+    [[], ["demo"], ["plan"], ["attention"], ["evaluate"], ["compare"], ["runs"], ["curves"], ["presets"], ["config"]],
 )
 def test_help_teaches(command: list[str]) -> None:
     result = run(*command, "--help")
@@ -36,7 +37,19 @@ def test_help_teaches(command: list[str]) -> None:
 def test_commands_stand_in_the_order_of_a_users_journey() -> None:
     lines = [line.split() for line in run("--help").stdout.splitlines()]
     shown = [words[1] for words in lines if len(words) > 2 and words[0] == "│"]
-    journey = ["prepare", "data", "plan", "attention", "evaluate", "compare", "runs", "curves", "presets", "config"]
+    journey = [
+        "demo",
+        "prepare",
+        "data",
+        "plan",
+        "attention",
+        "evaluate",
+        "compare",
+        "runs",
+        "curves",
+        "presets",
+        "config",
+    ]
     assert [word for word in shown if word in journey] == journey
 
 

@@ -13,6 +13,7 @@ from heedful.evaluation.alignments import (
     diagonal_alignment,
     gold_alignment,
     hard_alignment,
+    located_words,
     pharaoh,
     soft_alignment,
     word_weights,
@@ -56,6 +57,15 @@ def test_words_are_what_spaces_separate_whatever_the_subwords(text: str) -> None
     words = words_of(pieces)
     assert len(words) == len(text.split())
     assert [place for word in words for place in word.places] == list(range(len(pieces) - 1))
+
+
+def test_words_that_others_cut_get_the_subwords_that_cover_them() -> None:
+    text, spans = "an, an'.", [(0, 1), (1, 3), (3, 4), (4, 6), (6, 8)]
+    found = located_words(text, ["an", ",", "an'", "."], spans)
+    # "n," belongs to the word and to its comma, "'." to the word and to the full stop; the space to nobody.
+    assert [word.places for word in found] == [(0, 1), (1,), (3, 4), (4,)]
+    with pytest.raises(HeedfulError, match="the word 'Anna' is not in ' bee', the rest of 'a bee'"):
+        located_words("a bee", ["a", "Anna"], [(0, 1), (1, 5)])
 
 
 def test_nothing_aligns_with_nothing() -> None:

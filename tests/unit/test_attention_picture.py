@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.image import imread
 from tests.attention_toys import HOSTILE, toy_maps
 
 from heedful.errors import ReportError
-from heedful.report.attention_picture import NOT_IN_FONTS, PICTURES, _drawable, heads_mosaic, write_attention_pictures
+from heedful.report.attention_picture import (
+    NOT_IN_FONTS,
+    PICTURES,
+    _drawable,
+    alignment_picture,
+    heads_mosaic,
+    write_attention_pictures,
+)
 
 
 @pytest.mark.parametrize("subwords", [[], [" a"], HOSTILE], ids=["empty", "one", "hostile"])
@@ -42,6 +51,21 @@ def test_the_mosaic_has_each_map_in_its_place() -> None:
             np.testing.assert_array_equal(tile, weights[layer, head])
     assert np.isnan(mosaic[4]).all()
     assert np.isnan(mosaic[:, 5]).all()
+
+
+def test_true_links_are_framed_where_they_are() -> None:
+    """Around the cell that turns dark where the weight of that link alone is 1."""
+    sides = {"source": ["a", "b"], "target": ["c", "d"], "layer": 1}
+    framed, bare = (
+        imread(io.BytesIO(alignment_picture(np.full((2, 2), 0.5), links=frozenset(links), **sides)))
+        for links in ([(0, 1)], [])
+    )
+    rows, columns = np.nonzero((framed != bare).any(axis=2))
+    cells = imread(io.BytesIO(alignment_picture(np.array([[0.0, 0.0], [1.0, 0.0]]), links=frozenset(), **sides)))
+    dark_rows, dark_columns = np.nonzero((cells != bare).any(axis=2) & (cells[..., :3].sum(axis=2) < 0.8))
+    for frame, cell in ((rows, dark_rows), (columns, dark_columns)):
+        assert (frame.min(), frame.max()) == pytest.approx((cell.min(), cell.max()), abs=3)
+    assert len(rows) < len(dark_rows)
 
 
 def test_a_character_that_no_font_has_is_a_box() -> None:

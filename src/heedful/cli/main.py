@@ -19,6 +19,7 @@ from heedful.cli.compare import compare
 from heedful.cli.config import config
 from heedful.cli.curves import curves
 from heedful.cli.data import data
+from heedful.cli.demo import demo
 from heedful.cli.evaluate import evaluate
 from heedful.cli.plan import plan
 from heedful.cli.prepare import prepare
@@ -41,6 +42,7 @@ app = App(
     suppress_keyboard_interrupt=False,  # main() says what happened
 )
 COMMANDS = [
+    demo,
     prepare,
     data,
     plan,

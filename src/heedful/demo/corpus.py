@@ -7,7 +7,7 @@ its three names: no training sentence has such a combination, and every validati
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import count, islice
@@ -24,6 +24,10 @@ FEWEST_WORDS, MOST_WORDS = 4, 18
 """Of the English side; other sentences are passed over."""
 HELD_OUT = 8
 """One combination in so many is kept for validation and test."""
+
+Reached = Callable[[int], None]
+"""Told now and then how many pairs there are."""
+TELL_EVERY = 1000
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ def _held_out(names: str) -> bool:
     return hashlib.sha256(names.encode()).digest()[0] % HELD_OUT == 0
 
 
-def corpus(seed: int, *, train: int, valid: int, test: int) -> GeneratedCorpus:
+def corpus(seed: int, *, train: int, valid: int, test: int, reached: Reached | None = None) -> GeneratedCorpus:
     """So many different pairs of each part.
 
     >>> parts = corpus(1, train=100, valid=5, test=5)
@@ -101,6 +105,8 @@ def corpus(seed: int, *, train: int, valid: int, test: int) -> GeneratedCorpus:
         part, wanted = (unseen, valid + test) if _is_unseen(pair) else (seen, train)
         if len(part) < wanted:
             part.append(pair)
+            if reached and (done := len(seen) + len(unseen)) % TELL_EVERY == 0:
+                reached(done)
     return GeneratedCorpus(tuple(seen), tuple(unseen[:valid]), tuple(unseen[valid:]))
 
 
@@ -122,12 +128,19 @@ def _distinct(seed: int) -> Iterator[Pair]:
 
 
 def write_corpus(
-    folder: Path, *, seed: int = 1, train: int, valid: int, test: int, overwrite: bool = False
+    folder: Path,
+    *,
+    seed: int = 1,
+    train: int,
+    valid: int,
+    test: int,
+    overwrite: bool = False,
+    reached: Reached | None = None,
 ) -> GeneratedCorpus:
     """Write the parts as text, one sentence a line, with alignments and a page that says what they are; return them."""
     if not overwrite and folder.exists() and any(folder.iterdir()):
         raise CorpusError(f"{folder} is not empty; give another folder, or say that it may be overwritten")
-    parts = corpus(seed, train=train, valid=valid, test=test)
+    parts = corpus(seed, train=train, valid=valid, test=test, reached=reached)
     folder.mkdir(parents=True, exist_ok=True)
     for name, part in (("train", parts.train), ("valid", parts.valid), ("test", parts.test)):
         _write(folder / f"{name}.en", [pair.english for pair in part])

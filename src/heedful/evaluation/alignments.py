@@ -1,6 +1,7 @@
 """Which source word a target word comes from: alignments from attention, Pharaoh's format, alignment error rate.
 
-Words are what spaces separate. Works on arrays of weights and lists of subwords; it does not know of models.
+Words are what spaces separate, or what somebody else says they are (`located_words`). Works on arrays of weights and
+lists of subwords; it does not know of models.
 """
 
 from __future__ import annotations
@@ -51,6 +52,26 @@ def words_of(subwords: Sequence[str]) -> list[Word]:
         last = words.pop()
         words[-1] = Word(words[-1].text, words[-1].places + last.places)
     return [word for word in words if word.text]
+
+
+def located_words(text: str, words: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[Word]:
+    """Words as somebody else has cut a text, each with the places of the subwords that cover a character of it.
+
+    ``spans``: where each subword begins and ends in the text. A subword that two words share belongs to both.
+
+    >>> [word.places for word in located_words("Ja, nein", ["Ja", ",", "nein"], [(0, 2), (2, 3), (3, 6), (6, 8)])]
+    [(0,), (1,), (2, 3)]
+    """
+    located: list[Word] = []
+    after = 0
+    for word in words:
+        begin = text.find(word, after)
+        if begin < 0:
+            raise HeedfulError(f"the word {word!r} is not in {text[after:]!r}, the rest of {text!r}")
+        after = begin + len(word)
+        covering = [place for place, (first, end) in enumerate(spans) if first < after and end > begin]
+        located.append(Word(word, tuple(covering)))
+    return located
 
 
 def soft_alignment(cross_HTS: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heedful.evaluation.alignments import soft_alignment
+from heedful.evaluation.alignments import Links, soft_alignment
 from heedful.report.colours import weight_colours
 from heedful.report.labels import labels
 from heedful.report.new_files import require_free, written
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 PICTURES = ("encoder.png", "decoder.png", "cross.png", "alignment.png")
 NOT_IN_FONTS = "□"
+TRUE_LINK = "#d1603d"
 FALLBACKS = (
     *("Noto Sans CJK JP", "Noto Sans CJK SC", "Source Han Sans", "WenQuanYi Micro Hei", "Droid Sans Fallback"),
     *(
@@ -57,6 +58,25 @@ def write_attention_pictures(maps: AttentionMaps, folder: Path, *, layer: int, o
     return [
         written(folder / name, picture, overwrite=overwrite) for name, picture in zip(PICTURES, pictures, strict=True)
     ]
+
+
+def alignment_picture(
+    weights: np.ndarray, *, source: Sequence[str], target: Sequence[str], links: Links, layer: int
+) -> bytes:
+    """A PNG of a soft alignment of words, ``[target, source]``, in which a frame marks each of the true links."""
+    from matplotlib.patches import Rectangle
+
+    figure, axis = _figure(max(4.5, 0.45 * len(source) + 2.4), 0.45 * len(target) + 1.8)
+    image = axis.imshow(weights, interpolation="nearest", cmap=_colours(), norm=_norm())
+    for column, row in sorted(links):
+        axis.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=TRUE_LINK, linewidth=2))
+    axis.xaxis.tick_top()
+    _name_ticks(axis, source, target, fontsize=10)
+    axis.set_xlabel(f"cross-attention of layer {layer}, mean of its heads; framed: the true links", fontsize=9)
+    axis.tick_params(length=0)
+    axis.spines[:].set_color("#c8ccd0")
+    _scale(figure, image, axis)
+    return _png(figure)
 
 
 def heads_mosaic(weights: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ and a test holds that both give the same ids. This module does not know of files
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -152,6 +153,21 @@ class Subwords:
         A subword that holds only part of a character shows those bytes in hexadecimal: ``⟨e2 82⟩``.
         """
         return [self._piece(int(id_)) for id_ in ids]
+
+    def spans(self, ids: Iterable[int]) -> list[tuple[int, int]]:
+        """Where each of the ids that `encode` gave stands in the line: its first character and the one after its last.
+
+        A subword that holds only part of a character covers it. The space before the line is not part of it.
+        """
+        pieces = [self._bytes[int(id_)] for id_ in ids]
+        begins = np.frombuffer(b"".join(pieces), np.uint8) & 0xC0 != 0x80  # UTF-8 marks bytes that go on a character
+        # For each byte, and for the end, the number of characters begun before it.
+        begun = np.concatenate([[0], np.cumsum(begins)]) - 1
+        ends = np.cumsum([0, *map(len, pieces)])
+        return [
+            (max(0, int(begun[first + 1]) - 1), max(0, int(begun[after])))
+            for first, after in itertools.pairwise(ends.tolist())
+        ]
 
     def _piece(self, id_: int) -> str:
         if id_ < len(CONTROL_TOKENS):

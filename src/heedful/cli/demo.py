@@ -1,0 +1,169 @@
+"""``heedful demo``."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from textwrap import shorten
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+from rich.text import Text
+
+from heedful.cli.model_options import say
+from heedful.cli.numbers import require_at_least
+from heedful.cli.progress import progress
+from heedful.cli.terminal import console, plain_table, print_json
+from heedful.tour.plan import MINUTES, Tour, begun
+from heedful.tour.words import Command, after_training, next_commands, percent, score_text
+
+if TYPE_CHECKING:
+    from heedful.tour.stages import Trained
+
+Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
+MOST_THREADS = 4
+"""The model is small: more threads would only wait for each other."""
+SHOWN = 4
+LONGEST = 200
+"""Characters of a translation that are shown: a model that has hardly learnt anything repeats itself."""
+
+
+def demo(
+    *,
+    output: Path = Path("demo"),
+    minutes: float = MINUTES,
+    seed: int = 1,
+    device: str = "auto",
+    threads: int | None = None,
+    overwrite: Flag = False,
+    quiet: Flag = False,
+    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+) -> None:
+    """See everything work in minutes: generate text, prepare it, train, translate what was never seen, explain.
+
+    The text is generated, so nothing is downloaded; what the model learns is a small grammar of English and German.
+    Stop it whenever you like: the same command goes on where it was.
+
+    Parameters
+    ----------
+    output
+        The folder for all of it.
+    minutes
+        How long it may take; with less there is less text, and training may be cut short.
+    seed
+        Another number gives other sentences and another model.
+    device
+        auto, cpu, cuda or cuda:N.
+    threads
+        CPU threads; all cores, but at most 4, when not given.
+    overwrite
+        Start anew in a folder that holds a demo.
+    quiet
+        Show no progress.
+    as_json
+        Print the results as JSON.
+
+    Examples
+    --------
+    heedful demo
+
+    heedful demo --output demo2 --minutes 10 --seed 2 --json
+    """
+    began = time.monotonic()
+    if threads is not None:
+        require_at_least(threads=(threads, 1))
+    tour = begun(output, seed=seed, minutes=minutes, overwrite=overwrite)
+    try:
+        facts = _results(tour, began=began, device=device, threads=threads, quiet=quiet)
+    except KeyboardInterrupt:
+        say("stopped; the same command goes on from here", quiet=quiet)
+        raise
+    commands = next_commands(tour, program=_program(), sentence=facts["examples"][0]["source"])
+    _write_page(tour, facts, commands)
+    facts = {"report": str(tour.page), "model": str(tour.run), **facts}
+    if as_json:
+        print_json(facts)
+    else:
+        _print(facts, commands, time.monotonic() - began)
+
+
+def _results(tour: Tour, *, began: float, device: str, threads: int | None, quiet: bool) -> dict[str, Any]:
+    """Every stage that is not done yet; returns what the last one found."""
+    from heedful.tour.results import stored_results, write_results
+    from heedful.tour.stages import prepare_text, trained, write_text
+
+    with progress(unit="pairs", quiet=quiet) as report:
+        if not write_text(tour, report=report):
+            say(f"the generated text is there already: {tour.text}", quiet=quiet)
+        if not prepare_text(tour, report=report):
+            say(f"it has been prepared already: {tour.corpus}", quiet=quiet)
+    training = trained(tour)
+    if training is None:
+        training = _train(tour, began=began, device=device, threads=threads, quiet=quiet)
+    else:
+        say(f"the model has been trained already: {tour.run}", quiet=quiet)
+    if (facts := stored_results(tour, training)) is not None:
+        say(f"it has been scored already: {tour.results}", quiet=quiet)
+        return facts
+    _use_threads(threads)
+    with progress(unit="sentences", quiet=quiet) as report:
+        return write_results(tour, training, device=device, report=report)
+
+
+def _train(tour: Tour, *, began: float, device: str, threads: int | None, quiet: bool) -> Trained:
+    _use_threads(threads)
+    from heedful.cli.demo_display import TrainingBar
+    from heedful.tour.stages import train_model, with_training_minutes
+
+    tour = with_training_minutes(tour, seconds=time.monotonic() - began)
+    with TrainingBar(quiet=quiet) as bar:
+        training = train_model(tour, device=device, report=bar)
+    if training.state == "interrupted":
+        raise KeyboardInterrupt
+    return training
+
+
+def _use_threads(threads: int | None) -> None:
+    import torch
+
+    torch.set_num_threads(threads or min(MOST_THREADS, torch.get_num_threads()))
+
+
+def _write_page(tour: Tour, facts: dict[str, Any], commands: list[Command]) -> None:
+    from heedful.tour.page import write_demo_page
+
+    write_demo_page(tour, facts, commands=commands)
+
+
+def _program() -> str:
+    """How the user has called this program, so that what is printed can be typed."""
+    called = Path(sys.argv[0])
+    if called.name != "heedful":
+        return "heedful"
+    below = os.path.relpath(called)
+    return str(called) if below.startswith("..") or called.parent == Path() else below
+
+
+def _print(facts: dict[str, Any], commands: list[Command], seconds: float) -> None:
+    out = console()
+    out.print(Text(f"\n{facts['generated']}\n"), soft_wrap=True)
+    for example in facts["examples"][:SHOWN]:
+        verdict = "" if example["output"] == example["reference"] else f"\n    (reference: {example['reference']})"
+        output = shorten(example["output"], LONGEST, placeholder=" …") or "(nothing)"
+        out.print(Text(f"{example['source']}\n  → {output}{verdict}"), soft_wrap=True)
+    table = plain_table(f"on {facts['pairs']['test']:,} unseen sentences", "value", "", right=("value",))
+    for score in facts["scores"]:
+        value, interval = score_text(score)
+        table.add_row(score["name"], value, Text(f"95 %: {interval}   {score['signature']}"))
+    table.add_row("exactly the reference", percent(facts["exact_matches"]), "")
+    found = facts["alignment"]
+    beside = f"layer {found['layer']} of cross-attention; the diagonal: {found['diagonal']:.3f}"
+    table.add_row("alignment error rate", f"{found['error_rate']:.3f}", beside)
+    out.print("", table, "")
+    for note in after_training(facts):
+        out.print(Text(f"note: {note}\n"), soft_wrap=True)
+    out.print(Text(f"{facts['report']} shows all of it ({seconds:.0f} s). What to try next:\n"), soft_wrap=True)
+    for what, words in commands:
+        out.print(Text(f"# {what}\n{words}\n"), soft_wrap=True)

@@ -1,0 +1,132 @@
+"""The stages of the demo up to a trained model. Whatever stops one, the next start goes on with it.
+
+Text and corpus are there whole or not at all; training has its checkpoints.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from heedful.checkpoint.atomic import new_folder
+from heedful.checkpoint.averaging import AVERAGED
+from heedful.checkpoint.checkpoints import STATE, scheduled_entries
+from heedful.checkpoint.run_folder import RUN, STATUS
+from heedful.config import Config
+from heedful.data.folder import MANIFEST
+from heedful.demo.corpus import write_corpus
+from heedful.prepare.pipeline import prepare
+from heedful.prepare.request import Request
+from heedful.presets import preset
+from heedful.report.run_files import read_object
+from heedful.text.pairs import TwoFiles
+from heedful.tour.plan import Tour, remembered
+from heedful.training.events import Reporter
+
+PRESET = "demo"
+FOR_EVALUATION = 0.5
+"""Minutes kept for what comes after training, in the whole demo."""
+LEAST_SHARE = 0.1
+"""Of the minutes, what training gets even where nothing is left."""
+FEWEST_TO_AVERAGE = 2
+
+Report = Callable[[str, int, int | None], None]
+"""Called now and then with what is being done, how many are done, and of how many."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """How far training has come."""
+
+    step: int
+    steps: int
+    minutes: float
+    state: str
+    why: str
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether time was over before the steps were."""
+        return self.step < self.steps
+
+
+def write_text(tour: Tour, *, report: Report) -> bool:
+    """Generate the sentences; returns False where they are there already."""
+    if tour.text.is_dir():
+        return False
+    pairs = tour.train + tour.valid + tour.test
+    with new_folder(tour.text) as folder:
+        report("writing sentences", 0, pairs)
+        sizes = {"train": tour.train, "valid": tour.valid, "test": tour.test}
+        write_corpus(
+            folder, seed=tour.seed, **sizes, overwrite=True, reached=lambda n: report("writing sentences", n, pairs)
+        )
+        report("writing sentences", pairs, pairs)
+    return True
+
+
+def prepare_text(tour: Tour, *, report: Report) -> bool:
+    """Prepare the corpus; returns False where that is done already."""
+    if (tour.corpus / MANIFEST).is_file():
+        return False
+    train, valid = (TwoFiles(tour.text / f"{part}.en", tour.text / f"{part}.de") for part in ("train", "valid"))
+    request = Request(
+        corpora=(train,),
+        validation=(valid,),
+        exclude=(tour.text / "test.en", tour.text / "test.de"),
+        vocab_size=configuration(tour).data.vocab_size,
+        seed=tour.seed,
+    )
+    prepare(request, output=tour.corpus, progress=report)
+    return True
+
+
+def configuration(tour: Tour) -> Config:
+    """The preset, with the demo's seed and the minutes that training has."""
+    config = preset(PRESET).make()
+    return replace(config, training=replace(config.training, seed=tour.seed, minutes=tour.training_minutes or 0.0))
+
+
+def trained(tour: Tour) -> Trained | None:
+    """What training has come to, if it is done for the minutes that were given."""
+    found, _ = read_object(tour.run / STATUS)
+    if found is None or found.get("state") != "finished":
+        return None
+    result = _of_status(found)
+    if result.is_cut_short and tour.training_minutes is None:
+        return None  # there is more time now
+    averaged, _ = read_object(tour.run / AVERAGED / STATE)
+    is_averaged = averaged is not None and averaged.get("step") == result.step
+    return result if is_averaged or len(scheduled_entries(tour.run)) < FEWEST_TO_AVERAGE else None
+
+
+def with_training_minutes(tour: Tour, *, seconds: float) -> Tour:
+    """The demo with the time that training has: what is left after so many seconds, less what evaluation needs."""
+    if tour.training_minutes is not None:
+        return tour
+    left = tour.minutes - seconds / 60 - FOR_EVALUATION * tour.share
+    status, _ = read_object(tour.run / STATUS)
+    earlier = status["minutes"] if status else 0.0
+    return remembered(replace(tour, training_minutes=round(earlier + max(left, LEAST_SHARE * tour.minutes), 3)))
+
+
+def train_model(tour: Tour, *, device: str, report: Reporter) -> Trained:
+    """Train, or go on with training; the state says whether a signal has stopped it."""
+    from heedful.search.model_search import greedy_translations
+    from heedful.training.loop import train
+    from heedful.training.setup import Task
+
+    begun = (tour.run / RUN).is_file()
+    if tour.run.exists() and not begun:
+        shutil.rmtree(tour.run)  # stopped before it had said what it is
+    task = Task(config=configuration(tour), data=tour.corpus, run=tour.run, preset=PRESET, resume=begun, device=device)
+    train(task, report=report, translate=greedy_translations)
+    status, problem = read_object(tour.run / STATUS)
+    assert status is not None, f"training has just written it: {problem}"
+    return _of_status(status)
+
+
+def _of_status(status: dict[str, Any]) -> Trained:
+    return Trained(*(status[name] for name in ("step", "steps", "minutes", "state", "why")))
