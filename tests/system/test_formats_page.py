@@ -21,7 +21,7 @@ from heedful.presets import resolve
 
 PAGE = (DOCS / "formats.md").read_text(encoding="utf-8")
 FREE = {"config", "configuration", "histogram", "files", "samples", "rules", "packages"}
-"""Objects whose keys are not fields: settings, ranges, names of files and packages, text; rules have their own table."""
+"""Objects whose keys are not fields: settings, ranges, names of files and packages, text; rules have a table."""
 
 
 @pytest.fixture(scope="module")
