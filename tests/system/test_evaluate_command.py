@@ -76,7 +76,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "empty.de").write_bytes(b"")
     (tmp_path / "binary.de").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00")
     (tmp_path / "zeros.de").write_bytes(b"a\nb\n\x00\x00\nd\ne\n")
-    said = {"good-run": ["\n".join(GOOD[0].split()), *GOOD[1:]], "bad-run": BAD}
+    said = {"good-run": list(GOOD), "bad-run": BAD}
     for name in said:
         (tmp_path / name).mkdir()
     monkeypatch.setattr(ModelOptions, "translator", lambda self: PretendedModel(said[self.model]))

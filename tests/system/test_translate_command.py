@@ -25,6 +25,7 @@ from heedful.checkpoint.models import read_model
 from heedful.cli.main import main
 from heedful.errors import CheckpointError, SearchError
 from heedful.search import translator as translator_module
+from heedful.search.hypotheses import Hypothesis
 from heedful.search.options import SearchOptions
 
 LINES = [" ".join(words) for words in toy_sentences(40, seed=77)]
@@ -272,3 +273,11 @@ def test_a_bundle_is_small_and_translates_alike(model: Path, translator: heedful
         assert one.log_probability == pytest.approx(other.log_probability, rel=0.05)
     with pytest.raises(CheckpointError, match="is there already"):
         write_bundle(read_model(model), bundle)
+
+
+def test_a_translation_is_one_line(translator: heedful.Translator) -> None:
+    line_end = tuple(translator.saved.target_subwords.encode(["a\nb"])[0].tolist())
+    parts = [[Hypothesis(np.array(line_end), -1.0, -1.0, np.zeros(1, np.int64))]]
+    assert translator._translations(parts, SearchOptions())[0].text == "a b"
+    with pytest.raises(SearchError, match="are not numbers"):
+        translator._translations([[]], SearchOptions())

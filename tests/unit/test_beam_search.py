@@ -161,6 +161,12 @@ def test_equal_scores_go_by_beam_and_id() -> None:
     assert [tuple(h.ids) for h in found] == [(3, 3), (3, 4), (3, 5)]
 
 
+@pytest.mark.parametrize("method", ["beam", "greedy", "sample"])
+def test_scores_that_are_not_numbers_end_without_a_hypothesis(method: str) -> None:
+    broken = lambda source, words: np.full(9, np.nan)  # noqa: E731
+    assert searched(broken, [3, 4], SearchOptions(method=method, max_length=6)) == [[], []]
+
+
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=40), st.integers(1, 5))
 @settings(max_examples=100, deadline=None)
 def test_the_top_words_are_those_of_a_stable_sort(values: list[int], count: int) -> None:

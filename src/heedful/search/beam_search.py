@@ -23,6 +23,7 @@ from heedful.symbols import END, PAD
 def advance_beams(state: Hypotheses, logits_BWV: Tensor, options: SearchOptions) -> None:
     """Take one step in place, given the model's scores for the word after each live hypothesis."""
     width = state.log_probability.size(1)
+    at_limit = state.length >= state.limit
     values, parents, words = _best_continuations(state, logits_BWV, options, count=2 * width)
     ends = words == END
     _keep_ended(state, values.masked_fill(~ends, -torch.inf), parents, options)
@@ -31,6 +32,7 @@ def advance_beams(state: Hypotheses, logits_BWV: Tensor, options: SearchOptions)
     values, parents, words = (x.gather(1, order) for x in (values, parents, words))
     _lengthen(state, values, parents, words)
     _mark_done(state, options)
+    state.done.logical_or_(at_limit)  # scores that are not numbers would never end otherwise
 
 
 def _best_continuations(

@@ -143,7 +143,8 @@ def greedy_translations(
     with ready_to_search(model):
         sentences = [Sentence(number, source) for number, source in enumerate(sources)]
         found = {s.number: hypotheses for s, hypotheses in ModelSearch(model).search(sentences, options)}
-    return [found[number][0].ids for number in range(len(sources))]
+    # A model that has broken down, whose scores are not numbers, has no hypothesis.
+    return [found[number][0].ids if found[number] else np.empty(0, np.int64) for number in range(len(sources))]
 
 
 def _class(length: int) -> int:

@@ -51,7 +51,7 @@ def _chosen(state: Hypotheses, log_probs_BWV: Tensor, options: SearchOptions) ->
     drawn = state.uniform.gather(2, place).double() * cumulative[..., -1:]
     index = (cumulative <= drawn).sum(-1, keepdim=True)
     # A number a hair below 1 may round up to the whole sum: then the last word that has a probability.
-    index = torch.minimum(index, (probability > 0).sum(-1, keepdim=True) - 1)
+    index = torch.minimum(index, (probability > 0).sum(-1, keepdim=True) - 1).clamp(min=0)
     return words.gather(-1, index).squeeze(-1)
 
 

@@ -163,6 +163,8 @@ class Translator:
     def _translations(self, parts: list[list[Hypothesis]], options: SearchOptions) -> list[Translation]:
         if not parts:
             return [Translation("", 0.0, 0.0, ())]
+        if not all(parts):
+            raise SearchError(f"the scores of {self.saved.weights_from} are not numbers: its training broke down")
         count = max(map(len, parts))
         combined = [[own[min(place, len(own) - 1)] for own in parts] for place in range(count)]
         translations = [
