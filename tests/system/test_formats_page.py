@@ -21,11 +21,7 @@ from heedful.presets import resolve
 
 PAGE = (DOCS / "formats.md").read_text(encoding="utf-8")
 FREE = {"config", "configuration", "histogram", "files", "samples", "rules", "packages"}
-<<<<<<< HEAD
 """Objects whose keys are no fields: settings, ranges, names of files and packages; rules have a table of their own."""
-=======
-"""Objects whose keys are not fields: settings, ranges, names of files and packages, text; rules have a table."""
->>>>>>> docs
 
 
 @pytest.fixture(scope="module")
