@@ -26,8 +26,8 @@ from heedful.tour.plan import Tour, remembered
 from heedful.training.events import Reporter
 
 PRESET = "demo"
-FOR_EVALUATION = 0.5
-"""Minutes kept for what comes after training, in the whole demo."""
+FOR_EVALUATION = 0.6
+"""Minutes of the whole demo kept for translating, aligning and drawing, and for Python to start."""
 LEAST_SHARE = 0.1
 """Of the minutes, what training gets even where nothing is left."""
 FEWEST_TO_AVERAGE = 2

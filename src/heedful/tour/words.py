@@ -27,7 +27,7 @@ def after_training(facts: dict[str, Any]) -> list[str]:
         return []
     return [
         f"Training was cut short at step {training['step']:,} of {training['steps']:,}: the time was over. The scores "
-        f"are those of a model that had not learnt all it can; the same command with more --minutes (on two cores "
+        f"are those of a model that had not learnt all it can; the same command with more --minutes (on two idle cores "
         f"{MINUTES:g} are enough) goes on from there."
     ]
 
