@@ -72,7 +72,7 @@ def test_json_has_everything_and_the_weights_when_asked(
     assert asked == [("run", "Häuser brennen.", "x")]
     facts = json.loads(capsys.readouterr().out)
     assert (facts["target_text"], facts["score"], facts["files"]) == ("Houses burn.", -1.5, [])
-    assert facts["alignment"]["layer"] == 2
+    assert facts["alignment"]["layer"] == 3
     assert facts["alignment"]["source_words"] == ["Häuser", "brennen."]
     assert np.array(facts["alignment"]["soft"]).shape == (2, 2)
     assert {kind: len(rows) for kind, rows in facts["heads"].items()} == {"encoder": 6, "decoder": 6, "cross": 6}
@@ -97,7 +97,7 @@ def test_the_alignment_is_a_line_for_the_next_program(
         assert lines[layer] == f"{best[0]}-0 {best[1]}-1\n"
     assert run("x", "--alignment", "--png", "p") == 0
     captured = capsys.readouterr()
-    assert captured.out == lines["2"]
+    assert captured.out == lines["3"]
     assert captured.err.count("is written") == 4
     assert len(list((tmp_path / "p").iterdir())) == 4
 

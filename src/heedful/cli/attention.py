@@ -55,7 +55,8 @@ def attention(
     alignment
         Print which words belong together, `source-target` from 0 (Pharaoh's format).
     layer
-        The decoder layer, from 1, whose cross-attention is taken as alignment; the last but one when not given.
+        The decoder layer, from 1, whose cross-attention is taken as alignment; the last when not given, or the last but
+        one if there are more than three.
     as_json
         Print translation, scores, subwords, alignment and the numbers of every head as JSON.
     weights
@@ -113,9 +114,11 @@ def _check_places(output: Path | None, png: Path | None, *, overwrite: bool) -> 
 
 
 def _layer(given: int | None, layers: int) -> int:
-    """The layer to align by: without a word, the last but one, which tends to align best in models of six layers."""
+    """The layer to align by."""
+    from heedful.evaluation.alignments import aligning_layer
+
     if given is None:
-        return max(1, layers - 1)
+        return aligning_layer(layers)
     if not 1 <= given <= layers:
         raise HeedfulError(f"--layer {given}: this model's decoder has layers 1 to {layers}")
     return given

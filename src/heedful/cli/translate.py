@@ -60,7 +60,8 @@ def translate(
     alignment
         Print which word of the translation attends most to which word of the source, as in "0-0 1-2".
     alignment_layer
-        The decoder layer that alignments are taken from, counted from 1; the last but one when not given.
+        The decoder layer that alignments are taken from, counted from 1; the last when not given, or the last but
+        one if there are more than three.
     prefix
         What every translation begins with.
     as_json

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from heedful.errors import SearchError
-from heedful.evaluation.alignments import soft_alignment
+from heedful.evaluation.alignments import aligning_layer, soft_alignment
 from heedful.evaluation.sentences import Extremes, Sentence
 from heedful.evaluation.system_report import SystemReport
 
@@ -60,7 +60,7 @@ class RunScores:
 
 def examples_with_attention(translator: Translator, found: Extremes, *, report: Report) -> tuple[int, list[Example]]:
     """The layer that is shown, and each sentence with that layer's cross-attention while its output is read."""
-    layer = max(1, translator.saved.config.model.decoder_layers - 1)  # tends to align best
+    layer = aligning_layer(translator.saved.config.model.decoder_layers)
     ordered = {"best": found.best[::-1], "median": found.median, "worst": found.worst}
     chosen = [(kind, sentence) for kind in KINDS for sentence in ordered[kind]]
     examples: list[Example] = []

@@ -15,7 +15,14 @@ import torch
 
 from heedful.checkpoint.models import SavedModel, read_model
 from heedful.errors import SearchError
-from heedful.evaluation.alignments import hard_alignment, pharaoh, soft_alignment, word_weights, words_of
+from heedful.evaluation.alignments import (
+    aligning_layer,
+    hard_alignment,
+    pharaoh,
+    soft_alignment,
+    word_weights,
+    words_of,
+)
 from heedful.model.attention_kernels import choose_attention
 from heedful.search.attention_maps import AttentionMaps, attention_maps, forced_maps
 from heedful.search.engine import Sentence
@@ -225,10 +232,10 @@ class Translator:
     def alignments(self, line: str, translations: Sequence[Translation], *, layer: int | None = None) -> list[str]:
         """For each translation of a line the source word that each of its words attends to most, in Pharaoh's format.
 
-        ``layer``: the decoder layer that is asked, counted from 1; the last but one when not given.
+        ``layer``: the decoder layer that is asked, counted from 1; `aligning_layer` when not given.
         """
         layers = self.saved.config.model.decoder_layers
-        layer = max(1, layers - 1) if layer is None else layer
+        layer = aligning_layer(layers) if layer is None else layer
         if not 1 <= layer <= layers:
             raise SearchError(f"layer {layer}: this model's decoder has layers 1 to {layers}")
         source = self.saved.source_subwords.encode([clean_line(line)])[0]
