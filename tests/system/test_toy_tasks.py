@@ -22,7 +22,7 @@ from heedful.training.setup import Task, built_model
 from heedful.training.step import precision_for
 
 PAIRS, UNSEEN = 20_000, 1000
-UNSEEN_SEED = 31_415
+UNSEEN_SEED = 271_828
 """`write_toy` draws its own sentences from the seeds 2 and 3, and the preset was chosen on sentences of seed 99."""
 
 

@@ -209,8 +209,8 @@ def test_the_settings_that_differ_from_the_preset_are_marked_and_no_others(run: 
     marked = re.findall(r"<tr><td><code>(\w+)</code></td><td><mark>", section.content)
     # Everything that the toy was given and that the preset tiny has otherwise.
     assert marked == [
-        *("d_model", "d_ff", "encoder_layers", "steps", "source_tokens", "target_tokens", "warmup_steps"),
-        *("checkpoint_steps", "average_last", "validation_steps", "best_by", "samples", "log_steps"),
+        *("d_model", "d_ff", "num_heads", "encoder_layers", "steps", "source_tokens", "target_tokens"),
+        *("warmup_steps", "checkpoint_steps", "average_last", "validation_steps", "best_by", "samples", "log_steps"),
     ]
 
 
