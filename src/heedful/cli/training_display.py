@@ -46,7 +46,7 @@ class TrainingDisplay:
             self.interrupted = event.state == "interrupted"
         match event:
             case events.Warned(text):
-                self._console.print(Text(f"warning: {text}", style="yellow"))
+                self._console.print(Text(f"warning: {text}", style="yellow"), soft_wrap=True)
             case _ if self._quiet:
                 pass
             case events.Started(facts, step, steps):
