@@ -44,7 +44,7 @@ class TrainingBar:
     def __call__(self, event: events.Event) -> None:
         match event:
             case events.Warned(text):
-                self._console.print(Text(f"warning: {text}", style="yellow"))
+                self._console.print(Text(f"warning: {text}", style="yellow"), soft_wrap=True)
             case _ if self._quiet:
                 pass
             case events.Started(facts, step, steps):
