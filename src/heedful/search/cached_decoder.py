@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from heedful.model.decoder import DecoderLayer
 from heedful.model.masks import padded_layout
 from heedful.model.transformer import Transformer
-from heedful.search.graphs import captured
+from heedful.search.graphs import Captures
 from heedful.symbols import END, PAD
 
 
@@ -77,15 +77,15 @@ class CachedDecoder:
         positions: int,
         half: bool = False,
         encoded_together: int = 0,
-        graphs: bool = False,
+        captures: Captures | None = None,
         attend: Attend = F.scaled_dot_product_attention,
     ) -> None:
         """``encoded_together``: if not 0, sources are always encoded so many at a time, filled up with empty ones, to
-        the longest length there may be; ``graphs``: capture that. So a sentence's numbers depend on no other.
+        the longest length there may be; ``captures``: captures that. So a sentence's numbers depend on no other.
         """
         self.model, self.slots, self.beams, self.positions = model, slots, beams, positions
         self.source_positions, self._half, self._encoded_together = source_positions, half, encoded_together
-        self._attend, self._graphs = attend, graphs
+        self._attend, self._captures = attend, captures
         self._encode_graph: Callable[[], None] | None = None
         weight = model.embedding.weight
         self.device = weight.device
@@ -137,8 +137,8 @@ class CachedDecoder:
         self._real_BS.index_copy_(0, slots, F.pad(layout.real, (0, self.source_positions - width)))
 
     def _put_next(self) -> None:
-        if self._graphs and self._encode_graph is None:
-            self._encode_graph = captured(lambda: self._put(self._next_ids, self._next_slots), keep=())
+        if self._captures and self._encode_graph is None:
+            self._encode_graph = self._captures(lambda: self._put(self._next_ids, self._next_slots), keep=())
         if self._encode_graph is not None:
             self._encode_graph()
         else:

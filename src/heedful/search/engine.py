@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from heedful.search.beam_search import advance_beams
-from heedful.search.graphs import captured
+from heedful.search.graphs import Captures
 from heedful.search.hypotheses import Hypotheses, Hypothesis, empty_hypotheses
 from heedful.search.options import SearchOptions
 from heedful.search.sampling import advance_samples, uniform_numbers
@@ -61,9 +61,9 @@ class Engine:
     """A number of slots and their scorer."""
 
     def __init__(
-        self, scorer: Scorer, options: SearchOptions, *, slots: int, positions: int, graphs: bool = False
+        self, scorer: Scorer, options: SearchOptions, *, slots: int, positions: int, captures: Captures | None = None
     ) -> None:
-        """``positions``: the longest output's words, and one for the start symbol. ``graphs``: capture the step."""
+        """``positions``: the longest output's words, and one for the start symbol. ``captures``: captures the step."""
         self._scorer, self._options, self._positions = scorer, options, positions
         self._state = empty_hypotheses(
             slots=slots,
@@ -74,7 +74,8 @@ class Engine:
             samples=options.method == "sample",
         )
         self._advance = advance_beams if options.method == "beam" else advance_samples
-        self._whole_step: Callable[[], None] | None = None if graphs else self._step
+        self._captures = captures
+        self._whole_step: Callable[[], None] = self._step if captures is None else self._captured_step
 
     @torch.inference_mode()
     def run(self, sentences: Sequence[Sentence]) -> Iterator[tuple[Sentence, list[Hypothesis]]]:
@@ -134,10 +135,13 @@ class Engine:
             going = self._state.length[~self._state.done]
             self._step(reach=int(going.max()) + 1)
             return
-        if self._whole_step is None:
-            self._whole_step = captured(self._step, keep=self._state.tensors)
         for _ in range(STEPS_BETWEEN_LOOKS):
             self._whole_step()
+
+    def _captured_step(self) -> None:
+        assert self._captures is not None, "only captured steps come here"
+        self._whole_step = self._captures(self._step, keep=self._state.tensors)
+        self._whole_step()
 
     def _step(self, reach: int | None = None) -> None:
         state: Hypotheses = self._state

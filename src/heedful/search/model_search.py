@@ -19,6 +19,7 @@ from heedful.model.attention_kernels import choose_attention
 from heedful.model.transformer import Transformer
 from heedful.search.cached_decoder import Attend, CachedDecoder
 from heedful.search.engine import Engine, Sentence
+from heedful.search.graphs import Captures
 from heedful.search.hypotheses import Hypothesis
 from heedful.search.options import SearchOptions
 
@@ -40,6 +41,7 @@ class ModelSearch:
         self.device = model.embedding.weight.device
         self._slots = batch_size or SLOTS[self.device.type]
         self._engines: dict[tuple[int, SearchOptions], Engine] = {}
+        self._captures: Captures | None = None
 
     def search(
         self, sentences: Sequence[Sentence], options: SearchOptions
@@ -66,7 +68,8 @@ class ModelSearch:
 
     def _kept_engine(self, source_positions: int, options: SearchOptions) -> Engine:
         if any(kept != options for _, kept in self._engines):
-            self._engines.clear()  # their memory is needed
+            self._engines.clear()  # their memory is needed, and so is that of their graphs
+            self._captures = None
         key = (source_positions, options)
         if key not in self._engines:
             self._engines[key] = self._engine(source_positions, options, self._slots)
@@ -75,7 +78,9 @@ class ModelSearch:
     def _engine(self, source_positions: int, options: SearchOptions, most: int, attend: Attend | None = None) -> Engine:
         positions = -(-(self._limit(source_positions - 1, options) + 1) // 8) * 8
         slots = max(1, min(self._slots, most, MOST_POSITIONS // (positions * options.beams)))
-        graphs = self._graphs and attend is None
+        if self._graphs and self._captures is None:
+            self._captures = Captures()
+        captures = self._captures if attend is None else None
         fixed = self.device.type == "cuda"
         decoder = CachedDecoder(
             self.model,
@@ -85,10 +90,10 @@ class ModelSearch:
             positions=positions,
             half=self._half,
             encoded_together=min(ENCODED_TOGETHER, slots) if fixed else 0,
-            graphs=graphs,
+            captures=captures,
             attend=attend or F.scaled_dot_product_attention,
         )
-        return Engine(decoder, options, slots=slots, positions=positions, graphs=graphs)
+        return Engine(decoder, options, slots=slots, positions=positions, captures=captures)
 
     def _limit(self, source_length: int, options: SearchOptions) -> int:
         """The longest output, which learned positions may cut short."""
