@@ -17,6 +17,9 @@ from heedful.text.subwords import Subwords
 
 WAYS = 16
 """A word is cut at most so often; further occurrences take one of these cuts."""
+NO_RANK = 1 << 30
+NEVER = (NO_RANK, 0)
+"""For two subwords that no merge joins."""
 MOST_WORDS = 1 << 18
 """Words whose cuts are remembered; then all are forgotten."""
 
@@ -44,17 +47,22 @@ class RandomCuts:
         return known[-1]
 
     def _cut(self, word: str) -> list[int]:
-        """Merge the best pair that is not dropped, until none is left; dropped ones get another chance each time."""
+        """Make the merge of lowest rank that is not dropped, until none is left; a dropped one is drawn for again."""
         ids = [self._byte_ids[byte] for byte in word.encode("utf-8")]
         merges, draw, dropout = self._merges, self._random, self._dropout
-        while len(ids) > 1:
-            found = [
-                (*merge, place)
-                for place, pair in enumerate(itertools.pairwise(ids))
-                if (merge := merges.get(pair)) is not None and draw() >= dropout
-            ]
-            if not found:
+        ranks = [merges.get(pair, NEVER)[0] for pair in itertools.pairwise(ids)]
+        while ranks:
+            open_, rank = ranks, min(ranks)
+            while rank < NO_RANK and draw() < dropout:
+                open_ = list(open_)
+                open_[open_.index(rank)] = NO_RANK
+                rank = min(open_)
+            if rank == NO_RANK:
                 break
-            _, merged, place = min(found)
-            ids[place : place + 2] = [merged]
+            place = open_.index(rank)
+            ids[place : place + 2] = [merges[ids[place], ids[place + 1]][1]]
+            del ranks[place]
+            for left in (place - 1, place):
+                if 0 <= left < len(ranks):
+                    ranks[left] = merges.get((ids[left], ids[left + 1]), NEVER)[0]
         return ids
