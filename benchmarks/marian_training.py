@@ -105,7 +105,8 @@ def batches(corpus: Corpus, tokens: int, device: str) -> Iterator[tuple[Tensor, 
 def train(model: Any, corpus: Corpus, given: argparse.Namespace, device: str) -> dict[str, Any]:
     optimizer = torch.optim.AdamW(model.parameters(), lr=1.0, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
     copies: list[dict[str, Tensor]] = []
-    began, step, tokens, losses = time.perf_counter(), 0, 0, []
+    began, step, tokens = time.perf_counter(), 0, 0
+    losses: list[Tensor] = []
     model.train()
     cast = torch.autocast(device, torch.bfloat16) if device == "cuda" else contextlib.nullcontext()
     for source, target, count in batches(corpus, given.tokens, device):
@@ -125,12 +126,13 @@ def train(model: Any, corpus: Corpus, given: argparse.Namespace, device: str) ->
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         tokens += count
+        losses = [*losses, loss.detach()][-100:]
         if step % given.copy_steps == 0:
             copies = [*copies, {name: value.detach().clone() for name, value in model.state_dict().items()}][-COPIES:]
-        if step % 500 == 0:
-            losses.append(float(loss))
+        if step % 100 == 0:
             speed = tokens / (time.perf_counter() - began)
-            print(f"step {step:,}  loss {losses[-1]:.3f}  {speed:,.0f} target tokens/s", flush=True)
+            mean = float(torch.stack(losses).mean())
+            print(f"step {step:,}  loss {mean:.3f}  {speed:,.0f} target tokens/s", flush=True)
     if copies:
         mean = {
             name: torch.stack([copy[name].float() for copy in copies]).mean(0).to(value.dtype)
