@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -109,9 +108,3 @@ class SearchChoices:
         if n_best > given.get("beam_size", translator.options.beam_size):
             given["beam_size"] = n_best
         return translator.forbidding(self.forbid, dataclasses.replace(translator.options, **given))
-
-
-def say(text: str, *, quiet: bool) -> None:
-    """A remark that is not the result."""
-    if not quiet:
-        print(text, file=sys.stderr)
