@@ -10,6 +10,7 @@ from typing import Any
 
 from heedful.report.curves import write_curves
 from heedful.report.new_files import written
+from heedful.report.page_files import page_file
 from heedful.report.run_files import read_metrics
 from heedful.tour.plan import Tour
 from heedful.tour.words import Command, after_training, percent, score_text
@@ -18,10 +19,6 @@ Section = tuple[str, str]
 """A title, and HTML."""
 
 STYLE = """
-:root { color-scheme: light dark; --paper: #fcfcfb; --ink: #20242a; --soft: #626a75; --rule: #dfe3e7; --mark: #c2410c; }
-@media (prefers-color-scheme: dark) {
-  :root { --paper: #16181b; --ink: #e4e7ea; --soft: #9aa3ad; --rule: #343a41; --mark: #fb9a5b; }
-}
 body { margin: 0 auto; padding: 1.5rem; max-width: 60rem; background: var(--paper); color: var(--ink);
   font: 15px/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.5rem; } h2 { margin: 2rem 0 0.5rem; font-size: 1.1rem; }
@@ -51,9 +48,11 @@ def write_demo_page(tour: Tour, facts: dict[str, Any], *, commands: Sequence[Com
 def demo_page(sections: Sequence[Section]) -> str:
     """The whole page as text."""
     body = "".join(f"<section><h2>{html.escape(title)}</h2>{content}</section>" for title, content in sections)
-    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>heedful demo</title>'
+    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    head += '<meta name="color-scheme" content="light dark"><title>heedful demo</title>'
+    style = page_file("palette.css") + STYLE
     return (
-        f'<!doctype html><html lang="en"><head>{head}<style>{STYLE}</style></head><body><h1>heedful demo</h1>'
+        f'<!doctype html><html lang="en"><head>{head}<style>{style}</style></head><body><h1>heedful demo</h1>'
         f"{body}</body></html>\n"
     )
 
