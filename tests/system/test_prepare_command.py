@@ -21,7 +21,6 @@ from heedful.data.corpus import Corpus
 from heedful.prepare.vocabulary import given_vocabularies
 from heedful.text.subwords import Subwords
 
-SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 ADJECTIVES, NOUNS = ["red", "old", "small", "quick", "quiet", "new"], ["house", "tree", "dog", "garden", "book", "ship"]
 ROT, DINGE = ["rot", "alt", "klein", "schnell", "leise", "neu"], ["Haus", "Baum", "Hund", "Garten", "Buch", "Schiff"]
 
@@ -257,11 +256,10 @@ def test_no_torch_is_imported() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_multi30k_batches_are_as_full_as_promised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = SHARED / "multi30k"
-    if not folder.exists():
-        pytest.skip("needs ../shared/data/multi30k")
-    files = ["--source", folder / "train.en.gz", "--target", folder / "train.de.gz"]
+def test_multi30k_batches_are_as_full_as_promised(
+    multi30k: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = ["--source", multi30k / "train.en.gz", "--target", multi30k / "train.de.gz"]
     assert heedful("prepare", *files, "--output", tmp_path / "corpus", "--quiet") == 0
     for tokens, measure, least in ((4096, "padded", 0.92), (25_600, "fuller", 0.97)):
         assert heedful("data", tmp_path / "corpus", "--batch-tokens", str(tokens), "--json") == 0
