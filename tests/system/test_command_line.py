@@ -34,6 +34,12 @@ def test_help_teaches(command: list[str]) -> None:
         assert result.stdout.count(f"heedful {command[0]}") >= 3  # the usage line and two examples
 
 
+def test_compare_offers_only_what_it_takes() -> None:
+    shown = run("compare", "--help").stdout
+    assert "--device" in shown
+    assert "--model" not in shown
+
+
 def test_commands_stand_in_the_order_of_a_users_journey() -> None:
     lines = [line.split() for line in run("--help").stdout.splitlines()]
     shown = [words[1] for words in lines if len(words) > 2 and words[0] == "│"]

@@ -56,6 +56,14 @@ class ModelOptions:
 
 @Parameter(name="*")
 @dataclass(frozen=True)
+class RunningOptions(ModelOptions):
+    """Where a model runs, for a command that is told in another way which one."""
+
+    model: Annotated[str | None, Parameter(parse=False)] = None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
 class SearchChoices:
     """How translations are searched; what is not given is the model's own configuration."""
 
