@@ -187,6 +187,15 @@ def test_a_folder_with_other_files_is_left_alone(corpus: Path, tmp_path: Path) -
     assert (tmp_path / "run" / "thesis.txt").read_text() == "years of work"
 
 
+def test_a_run_in_the_place_of_a_file_is_refused(corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("years of work")
+    with pytest.raises(TrainingError, match="file cannot be the folder of a run: it is a file"):
+        run(corpus, tmp_path / "file")
+    with pytest.raises(TrainingError, match=r"file/run cannot be the folder of a run: Not a directory"):
+        run(corpus, tmp_path / "file" / "run", overwrite=True)
+    assert (tmp_path / "file").read_text() == "years of work"
+
+
 def test_overwrite_starts_anew(corpus: Path, tmp_path: Path) -> None:
     run(corpus, tmp_path / "run")
     run(corpus, tmp_path / "run", "training.steps=8", overwrite=True)

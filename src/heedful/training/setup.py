@@ -162,7 +162,8 @@ def _claimed(prepared: Prepared, report: Reporter) -> Checkpoint | None:
     if world.is_first:
         if (task.run / RUN).exists() and not resume and not task.overwrite:
             raise TrainingError(f"{task.run} is there already: --resume goes on with it, --overwrite starts anew")
-        if task.run.exists() and not (task.run / RUN).exists() and any(task.run.iterdir()):
+        _require_folder(task.run)
+        if not (task.run / RUN).exists() and any(task.run.iterdir()):
             raise TrainingError(f"{task.run} holds other files and is not a run: give another folder")
         if not resume and task.overwrite and (task.run / RUN).exists():
             shutil.rmtree(task.run)
@@ -182,9 +183,16 @@ def _claimed(prepared: Prepared, report: Reporter) -> Checkpoint | None:
     return checkpoint
 
 
+def _require_folder(run: Path) -> None:
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        problem = "it is a file" if run.is_file() else error.strerror
+        raise TrainingError(f"{run} cannot be the folder of a run: {problem}") from None
+
+
 def _describe_run(task: Task, corpus: Corpus, machine: dict[str, Any]) -> None:
     source, target = vocabulary_sizes(corpus)
-    task.run.mkdir(parents=True, exist_ok=True)
     for folder in {entry["folder"] for entry in corpus.manifest["vocabularies"].values()}:
         shutil.copytree(task.data / folder, task.run / folder, dirs_exist_ok=True)
     description: dict[str, Any] = {
