@@ -7,9 +7,8 @@ import re
 import pytest
 
 from heedful.report.page_files import page_file, page_style
-from heedful.tour.page import STYLE
 
-SHEETS = {"attention": page_file("attention.css"), "report": page_file("report.css"), "demo": STYLE}
+SHEETS = {"attention": page_file("attention.css"), "report": page_file("report.css")}
 PALETTE = page_file("palette.css")
 
 
