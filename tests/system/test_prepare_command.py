@@ -219,13 +219,18 @@ def test_ctrl_c_leaves_nothing_half_done(tmp_path: Path) -> None:
         "--output",
         tmp_path / "out",
     ]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    with (tmp_path / "endless.tsv").open("w") as pipe:
-        pipe.write("a b c\tx y z\n" * 1000)
-        pipe.flush()
-        assert (tmp_path / ".out.preparing").exists() or _appears(tmp_path / ".out.preparing")
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
+        (tmp_path / "endless.tsv").open("w") as pipe,
+    ):
+        try:
+            pipe.write("a b c\tx y z\n" * 1000)
+            pipe.flush()
+            assert (tmp_path / ".out.preparing").exists() or _appears(tmp_path / ".out.preparing")
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=30)
+        finally:
+            process.kill()  # one that did not stop would fail the tests after this one
     assert process.returncode == 130
     assert "interrupted" in err
     assert "Traceback" not in err
