@@ -1,4 +1,4 @@
-"""What every test shares: one thread, a fixed hypothesis profile, and where the shared corpora are, if they are."""
+"""What every test shares: one thread, a fixed hypothesis profile, and where corpora outside the repository are."""
 
 from __future__ import annotations
 
@@ -23,3 +23,12 @@ ROOT = Path(__file__).parent.parent
 def root() -> Path:
     """The repository."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def multi30k() -> Path:
+    """The folder of Multi30k, beside the repository; whoever needs it is skipped where it is not."""
+    folder = ROOT.parent / "shared" / "data" / "multi30k"
+    if not folder.is_dir():
+        pytest.skip(f"Multi30k is not at {folder}")
+    return folder

@@ -1,6 +1,6 @@
 """``python -m heedful`` is ``heedful``."""
 
-from heedful.cli.main import main
+from heedful.cli.start import main
 
 if __name__ == "__main__":
     main()

@@ -128,11 +128,8 @@ def test_forty_steps_on_a_toy_are_those_of_a_plain_torch_loop(
 
 
 @pytest.mark.long
-def test_three_hundred_steps_on_multi30k_are_those_of_a_plain_torch_loop(tmp_path: Path, root: Path) -> None:
-    folder = root.parent / "shared" / "data" / "multi30k"
-    files = TwoFiles(folder / "train.en.gz", folder / "train.de.gz")
-    if not files.source.exists():
-        pytest.skip(f"{folder} is not there")
+def test_three_hundred_steps_on_multi30k_are_those_of_a_plain_torch_loop(multi30k: Path, tmp_path: Path) -> None:
+    files = TwoFiles(multi30k / "train.en.gz", multi30k / "train.de.gz")
     config = resolve(name="multi30k", settings=["model.dropout=0.0"])
     config = replace(config, training=replace(config.training, source_tokens=256, target_tokens=256))
     prepare(Request(corpora=(files,), vocab_size=config.data.vocab_size), output=tmp_path / "corpus")

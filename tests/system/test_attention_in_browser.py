@@ -2,47 +2,25 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.attention_toys import HOSTILE, toy_maps
+from tests.browsers import browser, opened
 
 from heedful.report.attention_page import write_attention_page
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
+__all__ = ["browser"]  # a fixture
 
 MAPS = toy_maps(HOSTILE, [" A", " house", "."], layers=3, heads=2)
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
 def page(browser: Any, tmp_path: Path) -> Iterator[Any]:
-    """The page, opened as a file; any error, dialogue or request fails the test."""
-    path = write_attention_page(MAPS, tmp_path / "page.html")
-    problems: list[str] = []
-    opened = browser.new_page(viewport={"width": 1200, "height": 900})
-    opened.on("pageerror", lambda error: problems.append(str(error)))
-    opened.on("console", lambda message: problems.append(message.text))
-    opened.on("dialog", lambda dialog: (problems.append("a dialogue"), dialog.dismiss()))
-    opened.on(
-        "request", lambda request: None if request.url[:5] in ("file:", "data:") else problems.append(request.url)
-    )
-    opened.goto(path.as_uri())
-    yield opened
-    opened.close()
-    assert problems == []
+    with opened(browser, write_attention_page(MAPS, tmp_path / "page.html")) as page:
+        yield page
 
 
 def test_arrow_keys_change_layer_and_head_and_stop_at_the_edges(page: Any) -> None:

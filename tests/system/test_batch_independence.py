@@ -17,24 +17,20 @@ from heedful.text.pairs import TwoFiles
 from heedful.training.loop import train
 from heedful.training.setup import Task
 
-MULTI30K = Path(__file__).parents[3] / "shared" / "data" / "multi30k"
 SETTINGS = [
     *("model.d_model=128", "model.d_ff=512", "model.encoder_layers=2", "model.decoder_layers=2", "model.dropout=0.1"),
     *("training.source_tokens=2048", "training.target_tokens=2048", "training.warmup_steps=200", "training.steps=400"),
     *("training.validation_steps=0", "training.average_last=1", "training.learning_rate_scale=1"),
 ]
 
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(not MULTI30K.is_dir(), reason="Multi30k is not there"),
-]
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(multi30k: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model that has learned a little German: enough that its outputs end, and differ from one another."""
     folder = tmp_path_factory.mktemp("multi30k")
-    files = TwoFiles(MULTI30K / "train.en.gz", MULTI30K / "train.de.gz")
+    files = TwoFiles(multi30k / "train.en.gz", multi30k / "train.de.gz")
     prepare(Request(corpora=(files,), vocab_size=4000), output=folder / "corpus")
     config = resolve(name="multi30k", settings=SETTINGS)
     request = Task(config=config, data=folder / "corpus", run=folder / "run", device="cpu")
@@ -43,8 +39,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def sources() -> list[str]:
-    with gzip.open(MULTI30K / "val.en.gz", "rt", encoding="utf-8") as file:
+def sources(multi30k: Path) -> list[str]:
+    with gzip.open(multi30k / "val.en.gz", "rt", encoding="utf-8") as file:
         return file.read().splitlines()
 
 

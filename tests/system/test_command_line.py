@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +13,8 @@ from pathlib import Path
 import pytest
 
 import heedful
+from heedful.cli import main as commands
+from heedful.cli.main import COMMANDS, main
 from heedful.presets import ALL, resolve
 
 
@@ -22,33 +27,35 @@ def test_version_is_one_line() -> None:
     assert run("--version").stdout == f"{heedful.__version__}\n"
 
 
-@pytest.mark.parametrize(
-    "command",
-    [[], ["demo"], ["plan"], ["attention"], ["evaluate"], ["compare"], ["runs"], ["curves"], ["presets"], ["config"]],
-)
-def test_help_teaches(command: list[str]) -> None:
-    result = run(*command, "--help")
-    assert result.returncode == 0
-    assert "Usage: heedful" in result.stdout
-    if command:
-        assert result.stdout.count(f"heedful {command[0]}") >= 3  # the usage line and two examples
+@pytest.mark.parametrize("command", [command.__name__ for command in COMMANDS])
+def test_help_teaches(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    assert ended.value.code == 0
+    shown, _, examples = capsys.readouterr().out.partition("Examples")
+    assert shown.startswith(f"Usage: heedful {command}")
+    assert len(re.findall(f"^heedful {command}\\b", examples, flags=re.MULTILINE)) == 2
+
+
+def test_heedful_alone_shows_the_commands() -> None:
+    alone = run()
+    assert alone.returncode == 0
+    assert alone.stdout == run("--help").stdout
+    assert alone.stdout.startswith("Usage: heedful COMMAND")
+
+
+def test_compare_offers_only_what_it_takes() -> None:
+    shown = run("compare", "--help").stdout
+    assert "--device" in shown
+    assert "--model" not in shown
 
 
 def test_commands_stand_in_the_order_of_a_users_journey() -> None:
     lines = [line.split() for line in run("--help").stdout.splitlines()]
     shown = [words[1] for words in lines if len(words) > 2 and words[0] == "│"]
     journey = [
-        "demo",
-        "prepare",
-        "data",
-        "plan",
-        "attention",
-        "evaluate",
-        "compare",
-        "runs",
-        "curves",
-        "presets",
-        "config",
+        *("demo", "prepare", "data", "plan", "train", "average", "translate", "score", "attention", "evaluate"),
+        *("compare", "runs", "curves", "report", "presets", "config"),
     ]
     assert [word for word in shown if word in journey] == journey
 
@@ -101,9 +108,74 @@ def test_a_users_mistake_is_a_message_and_exit_code_2(arguments: list[str], mess
 def test_unknown_commands_and_options_suggest_the_nearest() -> None:
     for arguments, nearest in ((["preset"], "presets"), (["config", "--presett", "x"], "--preset")):
         result = run(*arguments)
-        assert result.returncode != 0
-        assert nearest in result.stderr + result.stdout
-        assert "Traceback" not in result.stderr
+        assert result.returncode == 2
+        assert result.stderr.startswith("error: ")
+        assert nearest in result.stderr
+        assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train"], 'error: Command "train" parameter DATA requires an argument.\nheedful train --help shows'),
+        (["runs", "a", "b", "c"], "error: more was given than it takes: b c\nheedful runs --help shows"),
+        (
+            ["data", "x", "--samples", "many"],
+            'error: Invalid value for --samples: unable to convert "many" into int.',
+        ),
+        (["compare", "a" * 300, "b", "--reference", "c", "--x" + "y" * 300], "error: Unknown option: --x" + "y" * 300),
+    ],
+)
+def test_a_mistyped_command_is_told_on_a_line_of_its_own(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    out, err = capsys.readouterr()
+    assert err.startswith(message)
+    assert out == ""
+
+
+def test_what_the_machine_refuses_is_a_message(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number), "run/metrics.jsonl")
+
+    monkeypatch.setattr(commands, "app", refused)
+    number = errno.EACCES
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == "error: run/metrics.jsonl: Permission denied\n"
+    number = errno.EBADF  # a mistake of ours
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        main([])
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("arguments", ["config", "presets --json", "--help"])
+def test_a_full_disk_under_standard_output_is_a_message(arguments: str) -> None:
+    script = f"{sys.executable} -m heedful {arguments} > /dev/full"
+    result = subprocess.run(["bash", "-c", script], check=False, capture_output=True, text=True)
+    assert result.returncode == 2
+    assert result.stderr == "error: No space left on device\n"
+
+
+def test_ctrl_c_while_the_commands_are_loaded_is_no_traceback() -> None:
+    impatient = """
+import sys
+class Impatient:
+    def find_spec(self, name, *_):
+        if name == "heedful.cli.main":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Impatient())
+from heedful.cli.start import main
+main()
+"""
+    result = subprocess.run([sys.executable, "-c", impatient], check=False, capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (130, "interrupted\n")
 
 
 @pytest.mark.parametrize("arguments", ["presets", "presets --json", "config", "--help"])

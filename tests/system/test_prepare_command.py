@@ -21,7 +21,6 @@ from heedful.data.corpus import Corpus
 from heedful.prepare.vocabulary import given_vocabularies
 from heedful.text.subwords import Subwords
 
-SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 ADJECTIVES, NOUNS = ["red", "old", "small", "quick", "quiet", "new"], ["house", "tree", "dog", "garden", "book", "ship"]
 ROT, DINGE = ["rot", "alt", "klein", "schnell", "leise", "neu"], ["Haus", "Baum", "Hund", "Garten", "Buch", "Schiff"]
 
@@ -256,13 +255,18 @@ def test_ctrl_c_leaves_nothing_half_done(tmp_path: Path) -> None:
         "--output",
         tmp_path / "out",
     ]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    with (tmp_path / "endless.tsv").open("w") as pipe:
-        pipe.write("a b c\tx y z\n" * 1000)
-        pipe.flush()
-        assert (tmp_path / ".out.preparing").exists() or _appears(tmp_path / ".out.preparing")
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
+        (tmp_path / "endless.tsv").open("w") as pipe,
+    ):
+        try:
+            pipe.write("a b c\tx y z\n" * 1000)
+            pipe.flush()
+            assert (tmp_path / ".out.preparing").exists() or _appears(tmp_path / ".out.preparing")
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=30)
+        finally:
+            process.kill()  # one that did not stop would fail the tests after this one
     assert process.returncode == 130
     assert "interrupted" in err
     assert "Traceback" not in err
@@ -293,11 +297,10 @@ def test_no_torch_is_imported() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_multi30k_batches_are_as_full_as_promised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = SHARED / "multi30k"
-    if not folder.exists():
-        pytest.skip("needs ../shared/data/multi30k")
-    files = ["--source", folder / "train.en.gz", "--target", folder / "train.de.gz"]
+def test_multi30k_batches_are_as_full_as_promised(
+    multi30k: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = ["--source", multi30k / "train.en.gz", "--target", multi30k / "train.de.gz"]
     assert heedful("prepare", *files, "--output", tmp_path / "corpus", "--quiet") == 0
     for tokens, measure, least in ((4096, "padded", 0.92), (25_600, "fuller", 0.97)):
         assert heedful("data", tmp_path / "corpus", "--batch-tokens", str(tokens), "--json") == 0

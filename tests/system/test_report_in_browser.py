@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.attention_toys import HOSTILE
+from tests.browsers import browser, opened
 from tests.report_toys import toy_scores
 from tests.trained_toys import train_toy
 
@@ -16,9 +16,7 @@ from heedful.report.run_files import read_metrics
 from heedful.report.run_page import run_sections, write_run_page
 from heedful.report.run_record import run_record
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
+__all__ = ["browser"]  # a fixture
 
 SETTINGS = ("training.validation_steps=10", "training.samples=1", "training.log_steps=5")
 
@@ -32,29 +30,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
 def page(browser: Any, run: Path) -> Iterator[Any]:
-    """The page, opened as a file; any error, dialogue or request fails the test."""
-    problems: list[str] = []
-    opened = browser.new_page(viewport={"width": 1200, "height": 900})
-    opened.on("pageerror", lambda error: problems.append(str(error)))
-    opened.on("console", lambda message: problems.append(message.text))
-    opened.on("dialog", lambda dialog: (problems.append("a dialogue"), dialog.dismiss()))
-    opened.on(
-        "request", lambda request: None if request.url[:5] in ("file:", "data:") else problems.append(request.url)
-    )
-    opened.goto((run / "report.html").as_uri())
-    yield opened
-    opened.close()
-    assert problems == []
+    with opened(browser, run / "report.html") as page:
+        yield page
 
 
 def chart(page: Any, title: str) -> Any:

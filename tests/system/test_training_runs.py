@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -135,6 +136,28 @@ def test_fine_tuning_starts_from_the_weights_of_another_run(corpus: Path, tmp_pa
         run(corpus, tmp_path / "fifth", init=tmp_path / "nowhere")
 
 
+def begun_from(corpus: Path, output: Path, place: Path) -> dict[str, torch.Tensor]:
+    """The weights that a run from a place begins with: its rate is too small to change any."""
+    run(corpus, output, "training.learning_rate_scale=1e-30", "training.average_last=1", init=place)
+    return read_checkpoint(entries(output)[-1].folder).model
+
+
+def test_fine_tuning_takes_no_average_that_the_run_has_left_behind(corpus: Path, tmp_path: Path) -> None:
+    first = tmp_path / "first"
+    run(corpus, first)
+    shutil.copytree(first / "averaged", tmp_path / "stale")
+    run(corpus, first, "training.steps=24", "training.checkpoint_steps=12", resume=True)
+    shutil.rmtree(first / "averaged")
+    shutil.copytree(tmp_path / "stale", first / "averaged")
+    newest = read_checkpoint(first / "checkpoints" / "step-00000024", optimizer=False).model
+    begun = begun_from(corpus, tmp_path / "second", first)
+    assert all((begun[name] - value).abs().max() < 1e-6 for name, value in newest.items())
+    stale = read_checkpoint(tmp_path / "stale", optimizer=False).model
+    assert any((begun[name] - value).abs().max() > 1e-3 for name, value in stale.items())
+    begun = begun_from(corpus, tmp_path / "third", first / "averaged")
+    assert all((begun[name] - value).abs().max() < 1e-6 for name, value in stale.items())
+
+
 @pytest.mark.parametrize(
     ("changes", "options", "message"),
     [
@@ -162,6 +185,15 @@ def test_a_folder_with_other_files_is_left_alone(corpus: Path, tmp_path: Path) -
     with pytest.raises(TrainingError, match="holds other files"):
         run(corpus, tmp_path / "run", overwrite=True)
     assert (tmp_path / "run" / "thesis.txt").read_text() == "years of work"
+
+
+def test_a_run_in_the_place_of_a_file_is_refused(corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("years of work")
+    with pytest.raises(TrainingError, match="file cannot be the folder of a run: it is a file"):
+        run(corpus, tmp_path / "file")
+    with pytest.raises(TrainingError, match=r"file/run cannot be the folder of a run: Not a directory"):
+        run(corpus, tmp_path / "file" / "run", overwrite=True)
+    assert (tmp_path / "file").read_text() == "years of work"
 
 
 def test_overwrite_starts_anew(corpus: Path, tmp_path: Path) -> None:

@@ -266,13 +266,26 @@ def test_a_bundle_is_small_and_translates_alike(model: Path, translator: heedful
     bundle = write_bundle(read_model(model), tmp_path / "bundle", dtype=torch.bfloat16)
     weights = bundle / "averaged" / "model.safetensors"
     assert weights.stat().st_size < 0.6 * (model / "averaged" / "model.safetensors").stat().st_size
-    assert str(model.parent) not in (bundle / "run.json").read_text()
     loaded = heedful.load(bundle, device="cpu")
     scores, expected = (one.score(LINES[:5], LINES[:5]) for one in (loaded, translator))
     for one, other in zip(scores, expected, strict=True):
         assert one.log_probability == pytest.approx(other.log_probability, rel=0.05)
     with pytest.raises(CheckpointError, match="is there already"):
         write_bundle(read_model(model), bundle)
+
+
+def test_a_bundle_does_not_say_where_it_was_trained(model: Path, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(model, tmp_path / "run"))
+    typed = {"words": ["train", "/secret/corpus", "--output", "/secret/run"], "folder": "/secret"}
+    description = json.loads((run / "run.json").read_text())
+    assert str(model.parent) in description["data"]["folder"]
+    (run / "run.json").write_text(json.dumps({**description, "init": "/secret/old", "command": typed}))
+    bundle = write_bundle(read_model(run), tmp_path / "bundle")
+    written = [path for path in bundle.rglob("*") if path.is_file()]
+    private = (b"secret", str(model.parent).encode(), str(tmp_path).encode())
+    assert [path.name for path in written if any(word in path.read_bytes() for word in private)] == []
+    kept = json.loads((bundle / "run.json").read_text())
+    assert all(kept[name] == description[name] for name in ("config", "vocabularies", "environment"))
 
 
 def test_a_translation_is_one_line(translator: heedful.Translator) -> None:

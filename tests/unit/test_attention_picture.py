@@ -68,6 +68,16 @@ def test_true_links_are_framed_where_they_are() -> None:
     assert len(rows) < len(dark_rows)
 
 
+@pytest.mark.parametrize("word", ["of", "getroffen", "Donaudampfschifffahrtsgesellschaft"])
+def test_no_word_is_cut_at_the_edge(word: str) -> None:
+    for rows, columns in ((2, 12), (11, 10), (12, 2)):
+        words = {"source": [word] * columns, "target": [word] * rows}
+        picture = alignment_picture(np.zeros((rows, columns)), **words, links=frozenset(), layer=1)
+        pixels = imread(io.BytesIO(picture))
+        edges = (pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1])
+        assert all((edge == 1).all() for edge in edges)
+
+
 def test_a_character_that_no_font_has_is_a_box() -> None:
     families, ((label,),) = _drawable([["a\U000f0000ü$"]])
     assert label == f"a{NOT_IN_FONTS}ü$"

@@ -237,7 +237,7 @@ def test_the_average_is_the_float64_mean_by_hand(tmp_path: Path) -> None:
         np.testing.assert_array_equal(got.model[name].numpy(), expected)
     assert got.state == checkpoint(40).state
     assert json.loads((tmp_path / AVERAGED / STATE).read_text())["averaged_steps"] == [20, 30, 40]
-    with pytest.raises(CheckpointError, match=r"has 4 checkpoints to average \(10, 20, 30, 40\), not 5"):
+    with pytest.raises(CheckpointError, match=r"has 4 checkpoints to average \(10, 20, 30, 40\), not 5; --last 4"):
         average(tmp_path, last=5)
 
 

@@ -124,6 +124,14 @@ def test_events_hold_every_number_of_the_metrics(tmp_path: Path) -> None:
         write_events(tmp_path / "run", output=tmp_path / "events")
 
 
+def test_events_in_the_place_of_a_file_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="an extra: pip install 'heedful[tensorboard]'")
+    folder = run_folder(tmp_path, [train(1)])
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(ReportError, match="file cannot be the folder of the events: File exists"):
+        write_events(folder, output=tmp_path / "file")
+
+
 def test_a_missing_extra_is_named_with_the_command_that_installs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,6 +147,9 @@ def test_the_command_says_where_the_picture_is(tmp_path: Path, capsys: pytest.Ca
     with pytest.raises(SystemExit, match="0"):
         main(["curves", str(folder)])
     assert capsys.readouterr().out == f"{folder / 'curves.png'} is drawn\n"
+    with pytest.raises(SystemExit, match="0"):
+        main(["curves", str(folder), "--json"])
+    assert json.loads(capsys.readouterr().out) == {"picture": str(folder / "curves.png"), "events": None}
     with pytest.raises(SystemExit, match="2"):
         main(["curves", str(tmp_path)])
     assert "has no metrics.jsonl" in capsys.readouterr().err

@@ -33,6 +33,7 @@ def options() -> dict[str, set[str]]:
     for command in COMMANDS:
         names = set(inspect.signature(command).parameters)
         names |= shared if names & {"model", "search"} else set()
+        names -= {"model"} if "running" in names else set()  # the systems are its arguments
         found[command.__name__] = {name.strip("_").replace("_", "-") for name in names} | ANYWHERE
     return found
 

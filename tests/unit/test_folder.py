@@ -26,6 +26,13 @@ def test_nothing_is_seen_before_the_end_and_all_of_it_after(tmp_path: Path) -> N
     assert [path.name for path in place.parent.iterdir()] == ["corpus"]
 
 
+def test_a_place_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(CorpusError, match="file/corpus cannot be made: File exists"):
+        fill(tmp_path / "file" / "corpus", "new")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
 def test_all_of_the_new_folder_is_synced_and_nothing_of_its_neighbours(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -120,6 +120,12 @@ def test_a_damaged_line_of_metrics_is_named_and_the_rest_drawn(run: Path) -> Non
     assert "perplexity a subword" in page.text
 
 
+def test_an_empty_translation_is_said_to_be_one(run: Path) -> None:
+    scores = toy_scores(["a b", "c d", "e f"], ["", "c d", "e"], ["a b", "c d", "e f"])
+    page = Page(run_page("Run", run_sections(run_record(run), scores)))
+    assert page.text.count("(nothing)") == 1
+
+
 @pytest.mark.parametrize("content", [None, ""])
 def test_a_run_that_has_just_begun_has_a_page(run: Path, content: str | None) -> None:
     (run / "metrics.jsonl").unlink()
@@ -161,10 +167,10 @@ def test_a_run_of_before_versions_were_recorded_says_what_its_checkpoints_know(r
     change(run / "run.json", environment=None, command=None)
     page = page_of(run)
     assert "not recorded" in page.text
-    assert "CPU, 1 threads" in page.text
+    assert "CPU, 1 thread" in page.text
     assert "As it was typed" not in page.text
     shutil.rmtree(run / "checkpoints")
-    assert "CPU, 1 threads" not in page_of(run).text
+    assert "CPU, 1 thread" not in page_of(run).text
 
 
 def test_what_was_typed_is_shown(run: Path) -> None:

@@ -28,7 +28,8 @@ def average(run: Path, *, last: int) -> list[int]:
     chosen = scheduled_entries(run)[-last:]
     if len(chosen) < last:
         steps = ", ".join(str(entry.step) for entry in chosen) or "none"
-        raise CheckpointError(f"{run} has {len(chosen)} checkpoints to average ({steps}), not {last}")
+        advice = f"; --last {len(chosen)} takes them all" if chosen else ""
+        raise CheckpointError(f"{run} has {len(chosen)} checkpoints to average ({steps}), not {last}{advice}")
     mean = averaged_weights(chosen)
     state = read_checkpoint(chosen[-1].folder, optimizer=False).state
     with new_folder(run / AVERAGED) as folder:

@@ -27,7 +27,8 @@ def write_bundle(
         raise CheckpointError(f"{folder} is there already; give another folder, or say that it may be overwritten")
     weights = {name: value.to(dtype).contiguous() for name, value in saved.model.state_dict().items()}
     # Where it was trained is nobody's business.
-    description = {**saved.description, "data": {**saved.description["data"], "folder": None}, "init": None}
+    unsaid = {"data": {**saved.description["data"], "folder": None}, "init": None, "command": None}
+    description = {**saved.description, **unsaid}
     with new_folder(folder) as place:
         for side in saved.description["vocabularies"].values():
             shutil.copytree(saved.run / side["folder"], place / side["folder"], dirs_exist_ok=True)

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from heedful.cli import models
 from heedful.cli.evaluation_display import print_comparison
-from heedful.cli.model_options import ModelOptions, SearchChoices
+from heedful.cli.model_options import RunningOptions, SearchChoices
 from heedful.cli.numbers import require_at_least
 from heedful.cli.progress import progress
 from heedful.cli.terminal import print_json
@@ -37,7 +37,7 @@ def compare(
     resample_seed: int = SEED,
     quiet: Flag = False,
     as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
-    model: ModelOptions = ModelOptions(),  # noqa: B008
+    running: RunningOptions = RunningOptions(),  # noqa: B008
     search: SearchChoices = SearchChoices(),  # noqa: B008
 ) -> None:
     """Say whether one system is better than another, or whether the difference may be luck.
@@ -75,10 +75,6 @@ def compare(
     heedful compare old.out runs/base --source test.en --reference test.de --json
     """
     require_at_least(examples=(examples, 0), resamples=(resamples, 1), trials=(trials, 1))
-    if model.model is not None:
-        raise ScoreError(
-            f"--model {model.model}: the two systems are arguments, as in heedful compare {model.model} FILE"
-        )
     files = [path for path in (a, b) if not path.is_dir()]
     if len(files) < 2 and source is None:
         raise ScoreError(f"{a if a.is_dir() else b} is a folder, so a model, and --source was not given to translate")
@@ -87,7 +83,7 @@ def compare(
     lines = dict(read)
     test = TestSet(lines[reference], None if source is None else lines[source])
     outputs_a, outputs_b = (
-        lines[path] if path in files else _translations(path, test, model, search, quiet=quiet) for path in (a, b)
+        lines[path] if path in files else _translations(path, test, running, search, quiet=quiet) for path in (a, b)
     )
     counts_a, counts_b = (system_counts(outputs, test.references) for outputs in (outputs_a, outputs_b))
     found = comparisons(counts_a, counts_b, resamples=resamples, trials=trials, seed=resample_seed)
@@ -111,8 +107,10 @@ def compare(
         print_comparison(facts)
 
 
-def _translations(run: Path, test: TestSet, model: ModelOptions, search: SearchChoices, *, quiet: bool) -> list[str]:
-    translator = dataclasses.replace(model, model=str(run)).translator()
+def _translations(
+    run: Path, test: TestSet, running: RunningOptions, search: SearchChoices, *, quiet: bool
+) -> list[str]:
+    translator = dataclasses.replace(running, model=str(run)).translator()
     options = search.options(translator)
     with progress(unit="sentences", quiet=quiet) as report:
         return models.translated(translator, test.sources or [], options=options, report=report).outputs

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
+from cyclopts import Parameter
 from rich.text import Text
 
-from heedful.cli.terminal import console
+from heedful.cli.terminal import console, print_json
 from heedful.report.curves import write_curves
 
 
-def curves(run: Path, *, tensorboard: Path | None = None) -> None:
+def curves(
+    run: Path,
+    /,
+    *,
+    tensorboard: Path | None = None,
+    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+) -> None:
     """Draw how a training run went, or is going, into curves.png in its folder.
 
     Loss and perplexity of training and validation, BLEU where it was measured, learning rate, gradient norm, speed.
@@ -21,6 +29,8 @@ def curves(run: Path, *, tensorboard: Path | None = None) -> None:
         The run's folder.
     tensorboard
         Also write the metrics as TensorBoard's event files into this folder; needs `pip install heedful[tensorboard]`.
+    as_json
+        Print as JSON where both are.
 
     Examples
     --------
@@ -28,9 +38,15 @@ def curves(run: Path, *, tensorboard: Path | None = None) -> None:
 
     heedful curves runs/base --tensorboard events/base
     """
-    out = console()
-    out.print(Text(f"{write_curves(run)} is drawn"))
+    picture, events = write_curves(run), None
     if tensorboard is not None:
         from heedful.report.tensorboard import write_events  # torch takes seconds to load
 
-        out.print(Text(f"{write_events(run, output=tensorboard)} has the events; tensorboard --logdir {tensorboard}"))
+        events = write_events(run, output=tensorboard)
+    if as_json:
+        print_json({"picture": str(picture), "events": None if events is None else str(events)})
+        return
+    out = console()
+    out.print(Text(f"{picture} is drawn"), soft_wrap=True)
+    if events is not None:
+        out.print(Text(f"{events} has the events; tensorboard --logdir {events}"), soft_wrap=True)

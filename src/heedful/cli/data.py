@@ -18,6 +18,7 @@ Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 
 def data(
     folder: Path,
+    /,
     *,
     samples: int = 3,
     batch_tokens: int | None = None,

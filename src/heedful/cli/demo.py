@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from rich.text import Text
 
-from heedful.cli.model_options import say
 from heedful.cli.numbers import require_at_least
 from heedful.cli.progress import progress
-from heedful.cli.terminal import console, plain_table, print_json
+from heedful.cli.terminal import console, plain_table, print_json, say
 from heedful.tour.plan import MINUTES, Tour, begun
 from heedful.tour.words import Command, after_training, next_commands, percent, score_text
 

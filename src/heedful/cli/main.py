@@ -5,12 +5,13 @@ Exit codes: 0 done, 2 the user's mistake (the message says what to do), 130 inte
 
 from __future__ import annotations
 
+import errno
 import inspect
 import os
 import sys
 from collections.abc import Sequence
 
-from cyclopts import App
+from cyclopts import App, CycloptsError, UnusedCliTokensError
 
 from heedful import __version__
 from heedful.cli.attention import attention
@@ -64,19 +65,41 @@ for order, command in enumerate(COMMANDS):
     _, _, examples = (command.__doc__ or "").partition("Examples\n    --------\n")
     app.command(command, sort_key=order, help_epilogue="**Examples**\n\n" + inspect.cleandoc(examples))
 
+REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT}
+"""What a machine refuses whatever the program: no permission, no room."""
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and leave with its exit code."""
     try:
-        app(arguments)
+        app(arguments, exit_on_error=False, print_error=False)
         sys.stdout.flush()
+    except CycloptsError as error:
+        # On a line like every other mistake: a box would fold what somebody wants to search for.
+        extra = " ".join(error.unused_tokens or ()) if isinstance(error, UnusedCliTokensError) else ""
+        problem = f"more was given than it takes: {extra}" if extra else error
+        words = " ".join(["heedful", *(error.command_chain or ())])
+        print(f"error: {problem}\n{words} --help shows what it takes", file=sys.stderr)
+        raise SystemExit(2) from None
     except HeedfulError as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(2) from None
-    except BrokenPipeError:
-        # The reader (`| head`) has all it wanted. Python would complain once more when it closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader (`| head`) has all it wanted
+        _leave_standard_output()
         raise SystemExit(0) from None
+    except OSError as error:
+        if error.errno not in REFUSED:
+            raise
+        if error.filename is None:  # perhaps standard output itself, on a full disk
+            _leave_standard_output()
+        where = "" if error.filename is None else f"{error.filename}: "
+        print(f"error: {where}{error.strerror}", file=sys.stderr)
+        raise SystemExit(2) from None
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         raise SystemExit(130) from None
+
+
+def _leave_standard_output() -> None:
+    """Python would complain once more when it closes it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

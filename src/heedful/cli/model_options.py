@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -53,6 +52,14 @@ class ModelOptions:
         if self.threads is not None:
             torch.set_num_threads(max(1, self.threads))
         return Translator.load(self.model, device=self.device, precision=self.precision, batch_size=self.batch_size)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class RunningOptions(ModelOptions):
+    """Where a model runs, for a command that is told in another way which one."""
+
+    model: Annotated[str | None, Parameter(parse=False)] = None
 
 
 @Parameter(name="*")
@@ -109,9 +116,3 @@ class SearchChoices:
         if n_best > given.get("beam_size", translator.options.beam_size):
             given["beam_size"] = n_best
         return translator.forbidding(self.forbid, dataclasses.replace(translator.options, **given))
-
-
-def say(text: str, *, quiet: bool) -> None:
-    """A remark that is not the result."""
-    if not quiet:
-        print(text, file=sys.stderr)

@@ -16,6 +16,7 @@ from heedful.training.plan import Plan, make_plan
 
 def plan(
     folder: Path,
+    /,
     *,
     preset: str | None = None,
     config: Path | None = None,

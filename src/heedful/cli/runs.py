@@ -19,6 +19,7 @@ COLOURS = {"running": "green", "finished": "", "interrupted": "yellow", "failed"
 
 def runs(
     folder: Path,
+    /,
     *,
     as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
 ) -> None:

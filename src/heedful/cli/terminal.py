@@ -38,3 +38,9 @@ def plain_table(*columns: str, right: tuple[str, ...] = ()) -> Table:
 def print_json(value: Any) -> None:
     """One JSON document on standard output, for the next program."""
     print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def say(text: str, *, quiet: bool) -> None:
+    """A remark that is not the result."""
+    if not quiet:
+        print(text, file=sys.stderr)

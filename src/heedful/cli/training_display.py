@@ -79,9 +79,8 @@ class TrainingDisplay:
             "gradient_norm": event.gradient_norm,
             "wall": event.wall,
         }
-        self._live.update(
-            Text(_progress_line(line, event.steps, self._time_left(event.step, event.steps))), refresh=True
-        )
+        shown = _progress_line(line, event.steps, self._time_left(event.step, event.steps))
+        self._live.update(Text(shown, no_wrap=True, overflow="ellipsis"), refresh=True)
 
     def _time_left(self, step: int, steps: int) -> str:
         if self._began is None or step <= self._began[1]:
@@ -95,7 +94,7 @@ class TrainingDisplay:
         best = " (the best so far)" if is_best else ""
         self._say(f"step {line['step']:,}: validation loss {line['loss']:.4f}, perplexity {words}{score}{best}")
         for sample in line["samples"]:
-            self._say(f"    {sample['source']}\n  → {sample['output']}\n  = {sample['reference']}")
+            self._say(f"    {sample['source']}\n  → {sample['output'] or '(nothing)'}\n  = {sample['reference']}")
 
     def _ended(self, event: events.Ended) -> None:
         if event.averaged:
@@ -111,6 +110,7 @@ def _progress_line(line: dict[str, Any], steps: int, left: str) -> str:
     wall = line["wall"]
     parts = [
         f"step {line['step']:,}/{steps:,}",
+        *([left] if left else []),  # before what a narrow terminal cuts off
         f"loss {line['loss']:.3f}",
         f"ppl {line['perplexity']:,.2f}",
         f"lr {line['learning_rate']:.2e}",
@@ -120,7 +120,7 @@ def _progress_line(line: dict[str, Any], steps: int, left: str) -> str:
     if wall["peak_share"] is not None:
         parts.append(f"{wall['peak_share']:.0%} of peak")
     parts.append(f"{wall['memory_gib']:.1f} GiB")
-    return "  ".join([*parts, left] if left else parts)
+    return "  ".join(parts)
 
 
 def _duration(seconds: float) -> str:

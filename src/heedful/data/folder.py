@@ -30,10 +30,13 @@ def new_folder(place: Path, *, overwrite: bool) -> Iterator[Path]:
     """A temporary folder to fill; when the block ends without an error it stands at ``place``."""
     place = Path(place).absolute()
     hidden, replaced = place.with_name(f".{place.name}.preparing"), place.with_name(f".{place.name}.replaced")
-    place.parent.mkdir(parents=True, exist_ok=True)
-    _clear_leftovers(place, hidden, replaced)
-    _require_writable(place, overwrite=overwrite)
-    hidden.mkdir()
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        _clear_leftovers(place, hidden, replaced)
+        _require_writable(place, overwrite=overwrite)
+        hidden.mkdir()
+    except OSError as error:
+        raise CorpusError(f"{place} cannot be made: {error.strerror}") from None
     lock = (hidden / _LOCK).open("w")
     try:
         _take(lock)

@@ -19,7 +19,7 @@ from heedful.evaluation.heads import head_table
 from heedful.report.colours import weight_colours
 from heedful.report.labels import labels
 from heedful.report.new_files import written
-from heedful.report.page_files import filled, page_file, script_json
+from heedful.report.page_files import filled, page_file, page_style, script_json
 from heedful.symbols import START_LABEL
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def attention_page(maps: AttentionMaps) -> str:
     """The whole page as text."""
     parts = {
         "title": html.escape(maps.source_text),
-        "style": page_file("attention.css"),
+        "style": page_style("attention.css"),
         "data": script_json(_data(maps)),
         "script": "\n".join(page_file(name) for name in SCRIPTS),
     }

@@ -66,7 +66,8 @@ def alignment_picture(
     """A PNG of a soft alignment of words, ``[target, source]``, in which a frame marks each of the true links."""
     from matplotlib.patches import Rectangle
 
-    figure, axis = _figure(max(4.5, 0.45 * len(source) + 2.4), 0.45 * len(target) + 1.8)
+    names = [0.09 * max(map(len, side)) for side in (source, target)]
+    figure, axis = _figure(max(4.5, 0.45 * len(source) + names[1] + 1.8), 0.45 * len(target) + names[0] + 1.2)
     image = axis.imshow(weights, interpolation="nearest", cmap=_colours(), norm=_norm())
     for column, row in sorted(links):
         axis.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=TRUE_LINK, linewidth=2))
@@ -192,5 +193,6 @@ def _scale(figure: Figure, image: Any, axis: Axes) -> None:
 
 def _png(figure: Figure) -> bytes:
     memory = io.BytesIO()
-    figure.savefig(memory, format="png", dpi=120)
+    # The layout makes room for the labels before the cells are made square, which takes some of it away again.
+    figure.savefig(memory, format="png", dpi=120, bbox_inches="tight", pad_inches=0.1)
     return memory.getvalue()

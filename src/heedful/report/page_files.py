@@ -14,6 +14,11 @@ def page_file(name: str) -> str:
     return resources.files("heedful.report").joinpath("page", name).read_text(encoding="utf-8")
 
 
+def page_style(name: str) -> str:
+    """A style sheet of ``page/``, after the colours that all pages share."""
+    return page_file("palette.css") + page_file(name)
+
+
 def filled(template: str, parts: Mapping[str, str]) -> str:
     """The template with each ``{{name}}`` replaced, in one pass: a part that spells such a mark stays as it is."""
     return re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], template)

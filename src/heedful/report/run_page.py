@@ -9,7 +9,7 @@ from heedful import __version__
 from heedful.checkpoint.run_folder import now
 from heedful.report.markup import Section, text
 from heedful.report.new_files import written
-from heedful.report.page_files import filled, page_file
+from heedful.report.page_files import filled, page_file, page_style
 from heedful.report.run_record import RunRecord
 from heedful.report.run_scores import RunScores
 from heedful.report.sections.configuration import configuration_section
@@ -48,7 +48,7 @@ def run_page(title: str, sections: Sequence[Section]) -> str:
     )
     parts = {
         "title": text(title),
-        "style": page_file("report.css"),
+        "style": page_style("report.css"),
         "links": links,
         "sections": body,
         "made": text(f"Made by heedful {__version__}, {now().replace('T', ' ').replace('+00:00', ' UTC')}."),

@@ -23,6 +23,10 @@ def write_events(run_folder: Path, *, output: Path) -> Path:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         raise ReportError("TensorBoard is an extra that is not installed: pip install 'heedful[tensorboard]'") from None
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ReportError(f"{output} cannot be the folder of the events: {error.strerror}") from None
     with SummaryWriter(str(output)) as writer:
         for kind, lines, keys in (("train", metrics.train, TRAIN), ("validation", metrics.validation, VALIDATION)):
             for line in lines:

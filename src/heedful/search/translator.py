@@ -131,19 +131,17 @@ class Translator:
     ) -> Iterator[list[Translation]]:
         forced = tuple(self.saved.target_subwords.encode([prefix])[0].tolist())
         parts = [self._parts(line, number) for number, line in enumerate(lines, start=first + 1)]
-        owners = [number for number, own in enumerate(parts) for _ in own]
         sentences = [
             Sentence((first + owner << 16) + place, source, forced if place == 0 else ())
             for owner, own in enumerate(parts)
             for place, source in enumerate(own)
         ]
-        numbered = {sentence.number: (owner, sentence) for owner, sentence in zip(owners, sentences, strict=True)}
         found: dict[int, dict[int, list[Hypothesis]]] = {owner: {} for owner in range(len(lines))}
         ready = 0
         results = self._search.search(sentences, options)
         for sentence, hypotheses in itertools.chain(results, [(None, [])]):
             if sentence is not None:
-                found[numbered[sentence.number][0]][sentence.number] = hypotheses
+                found[(sentence.number >> 16) - first][sentence.number] = hypotheses
             while ready < len(lines) and len(found[ready]) == len(parts[ready]):
                 own = found.pop(ready)
                 yield self._translations([own[number] for number in sorted(own)], options)

@@ -3,59 +3,30 @@
 from __future__ import annotations
 
 import base64
-import html
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from heedful.report.curves import write_curves
-from heedful.report.new_files import written
-from heedful.report.run_files import read_metrics
+from heedful.report.markup import Cell, Html, Section, breakable, command, paragraph, sentence, table, text
+from heedful.report.run_page import write_run_page
+from heedful.report.run_record import run_record
+from heedful.report.sections.training import training_section
 from heedful.tour.plan import Tour
 from heedful.tour.words import Command, after_training, percent, score_text
-
-Section = tuple[str, str]
-"""A title, and HTML."""
-
-STYLE = """
-:root { color-scheme: light dark; --paper: #fcfcfb; --ink: #20242a; --soft: #626a75; --rule: #dfe3e7; --mark: #c2410c; }
-@media (prefers-color-scheme: dark) {
-  :root { --paper: #16181b; --ink: #e4e7ea; --soft: #9aa3ad; --rule: #343a41; --mark: #fb9a5b; }
-}
-body { margin: 0 auto; padding: 1.5rem; max-width: 60rem; background: var(--paper); color: var(--ink);
-  font: 15px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.5rem; } h2 { margin: 2rem 0 0.5rem; font-size: 1.1rem; }
-table { border-collapse: collapse; } td, th { padding: 0.2rem 1rem 0.2rem 0; text-align: left; vertical-align: top; }
-th { color: var(--soft); font-weight: normal; } tr + tr > * { border-top: 1px solid var(--rule); }
-td.number { text-align: right; font-variant-numeric: tabular-nums; }
-code, pre { font: 13px/1.5 ui-monospace, monospace; overflow-wrap: anywhere; } pre { white-space: pre-wrap; }
-img { max-width: 100%; border-radius: 4px; }
-.note { color: var(--soft); font-size: 0.85rem; } .wrong { color: var(--mark); }
-.scroll { overflow-x: auto; }
-"""
 
 
 def write_demo_page(tour: Tour, facts: dict[str, Any], *, commands: Sequence[Command]) -> Path:
     """Write the page; returns its path."""
+    picture = _image(tour.picture, "cross-attention and the true links")
     sections = [
-        ("What this is", _about(facts)),
-        ("Scores", _scores(facts)),
-        ("How training went", _curves(tour)),
-        ("Which word is which", _alignment(facts) + _image(tour.picture, "cross-attention and the true links")),
-        ("Translations", _examples(facts)),
-        ("What to try next", _commands(commands)),
+        Section("What this is", _about(facts)),
+        Section("Scores", _scores(facts)),
+        Section("How training went", training_section(run_record(tour.run)).content),
+        Section("Which word is which", _alignment(facts) + picture),
+        Section("Translations", _examples(facts)),
+        Section("What to try next", "".join(paragraph(what) + command(words) for what, words in commands)),
     ]
-    return written(tour.page, demo_page(sections).encode("utf-8"), overwrite=True)
-
-
-def demo_page(sections: Sequence[Section]) -> str:
-    """The whole page as text."""
-    body = "".join(f"<section><h2>{html.escape(title)}</h2>{content}</section>" for title, content in sections)
-    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>heedful demo</title>'
-    return (
-        f'<!doctype html><html lang="en"><head>{head}<style>{STYLE}</style></head><body><h1>heedful demo</h1>'
-        f"{body}</body></html>\n"
-    )
+    return write_run_page("heedful demo", sections, tour.page, overwrite=True)
 
 
 def _about(facts: dict[str, Any]) -> str:
@@ -73,15 +44,11 @@ def _about(facts: dict[str, Any]) -> str:
 
 
 def _scores(facts: dict[str, Any]) -> str:
-    rows = [(score["name"], *score_text(score), score["signature"]) for score in facts["scores"]]
-    rows.append(("exactly the reference", percent(facts["exact_matches"]), "", ""))
-    return _table(("score", "value", "95 % interval", "signature"), rows, numbers=(1, 2))
-
-
-def _curves(tour: Tour) -> str:
-    if not read_metrics(tour.run).train:
-        return _paragraphs("It ended before its first figures were written down.")
-    return _image(write_curves(tour.run), "loss, perplexity, learning rate, gradient norm and speed by step")
+    rows: list[list[Cell]] = [
+        [score["name"], *score_text(score), breakable(score["signature"])] for score in facts["scores"]
+    ]
+    rows.append(["exactly the reference", percent(facts["exact_matches"]), "", ""])
+    return table(("score", "value", "95 % interval", "signature"), rows, numbers=(1, 2))
 
 
 def _alignment(facts: dict[str, Any]) -> str:
@@ -94,7 +61,7 @@ def _alignment(facts: dict[str, Any]) -> str:
             "The generated text comes with its true word alignments. For each word of the reference, the word that "
             "cross-attention looks at most is compared with them."
         )
-        + _table(("on the test sentences", "alignment error rate"), rows, numbers=(1,))
+        + table(("on the test sentences", "alignment error rate"), rows, numbers=(1,))
         + _paragraphs(
             f"The layer was chosen on the validation sentences ({by_layer}). The picture shows the test sentence, "
             "among the first 200, in which words change their places most.",
@@ -104,45 +71,22 @@ def _alignment(facts: dict[str, Any]) -> str:
 
 
 def _examples(facts: dict[str, Any]) -> str:
-    shown = [(example, "") for example in facts["examples"]] + [
-        (example, "among the worst") for example in facts["worst"]
-    ]
-    rows: list[str] = []
+    shown = [(example, "") for example in facts["examples"]]
+    shown += [(example, "among the worst; ") for example in facts["worst"]]
+    rows: list[tuple[Html, Html]] = []
     for example, remark in shown:
         right = example["output"] == example["reference"]
         kind, verdict = ("", "as the reference") if right else ("wrong", f"reference: {example['reference']}")
-        remark = f"{remark}; {verdict}" if remark else verdict
-        rows.append(
-            f"<tr><td>{html.escape(example['source'])}</td><td>{html.escape(example['output'])}"
-            f'<div class="note {kind}">{html.escape(remark)}</div></td></tr>'
-        )
-    return (
-        f'<div class="scroll"><table><tr><th>English</th><th>the model’s German</th></tr>{"".join(rows)}</table></div>'
-    )
-
-
-def _commands(commands: Sequence[Command]) -> str:
-    return "".join(f"<p>{html.escape(what)}</p><pre>{html.escape(words)}</pre>" for what, words in commands)
+        output = sentence(example["output"]) if example["output"] else "(nothing)"
+        output += f'<div class="note {kind}">{text(remark + verdict)}</div>'
+        rows.append((Html(sentence(example["source"])), Html(output)))
+    return table(("English", "the model’s German"), rows)
 
 
 def _paragraphs(*texts: str) -> str:
-    return "".join(f"<p>{html.escape(text)}</p>" for text in texts)
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[int]) -> str:
-    head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f'<td class="number">{html.escape(cell)}</td>' if place in numbers else f"<td>{html.escape(cell)}</td>"
-            for place, cell in enumerate(row)
-        )
-        + "</tr>"
-        for row in rows
-    )
-    return f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div>'
+    return "".join(map(paragraph, texts))
 
 
 def _image(path: Path, about: str) -> str:
     data = base64.b64encode(path.read_bytes()).decode("ascii")
-    return f'<img alt="{html.escape(about)}" src="data:image/png;base64,{data}">'
+    return f'<img alt="{text(about)}" src="data:image/png;base64,{data}">'

@@ -35,7 +35,8 @@ class DeviceFacts:
 def device_facts(device: torch.device) -> DeviceFacts:
     """What is known of a device."""
     if device.type != "cuda":
-        return DeviceFacts(device, f"CPU, {torch.get_num_threads()} threads", None)
+        threads = torch.get_num_threads()
+        return DeviceFacts(device, f"CPU, {threads} thread{'s' if threads > 1 else ''}", None)
     name = torch.cuda.get_device_name(device)
     return DeviceFacts(device, name, peak_flops(name))
 

@@ -13,7 +13,7 @@ import torch
 
 from heedful import __version__
 from heedful.checkpoint.checkpoints import Checkpoint, newest_sound, read_checkpoint
-from heedful.checkpoint.models import load_weights
+from heedful.checkpoint.models import load_weights, located
 from heedful.checkpoint.run_folder import MAY_CHANGE, RUN, cut_metrics, differing_settings, now, read_run, write_run
 from heedful.config import Config
 from heedful.data.corpus import Corpus
@@ -162,7 +162,8 @@ def _claimed(prepared: Prepared, report: Reporter) -> Checkpoint | None:
     if world.is_first:
         if (task.run / RUN).exists() and not resume and not task.overwrite:
             raise TrainingError(f"{task.run} is there already: --resume goes on with it, --overwrite starts anew")
-        if task.run.exists() and not (task.run / RUN).exists() and any(task.run.iterdir()):
+        _require_folder(task.run)
+        if not (task.run / RUN).exists() and any(task.run.iterdir()):
             raise TrainingError(f"{task.run} holds other files and is not a run: give another folder")
         if not resume and task.overwrite and (task.run / RUN).exists():
             shutil.rmtree(task.run)
@@ -182,9 +183,16 @@ def _claimed(prepared: Prepared, report: Reporter) -> Checkpoint | None:
     return checkpoint
 
 
+def _require_folder(run: Path) -> None:
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        problem = "it is a file" if run.is_file() else error.strerror
+        raise TrainingError(f"{run} cannot be the folder of a run: {problem}") from None
+
+
 def _describe_run(task: Task, corpus: Corpus, machine: dict[str, Any]) -> None:
     source, target = vocabulary_sizes(corpus)
-    task.run.mkdir(parents=True, exist_ok=True)
     for folder in {entry["folder"] for entry in corpus.manifest["vocabularies"].values()}:
         shutil.copytree(task.data / folder, task.run / folder, dirs_exist_ok=True)
     description: dict[str, Any] = {
@@ -226,8 +234,9 @@ def _require_same(task: Task, corpus: Corpus, report: Reporter) -> None:
         write_run(task.run, {**stored, "config": describe(task.config)})
 
 
-def _init_weights(run: Path, corpus: Corpus) -> dict[str, torch.Tensor]:
+def _init_weights(place: Path, corpus: Corpus) -> dict[str, torch.Tensor]:
     """The weights of another run, once it is sure that its subwords are this corpus's."""
+    run, weights_from = located(place)
     description = read_run(run)
     for side in ("source", "target"):
         ours, theirs = corpus.manifest["vocabularies"][side], description["vocabularies"][side]
@@ -236,13 +245,7 @@ def _init_weights(run: Path, corpus: Corpus) -> dict[str, torch.Tensor]:
                 f"{run} has other {side} subwords than {corpus.folder}: prepare the new data with "
                 f"--tokenizer {run / theirs['folder']}"
             )
-    averaged = run / "averaged"
-    if averaged.is_dir():
-        return read_checkpoint(averaged, optimizer=False).model
-    checkpoint, problems = newest_sound(run)
-    if checkpoint is None:
-        raise CheckpointError(f"{run} has no checkpoint that can be read" + "".join(f"; {p}" for p in problems))
-    return checkpoint.model
+    return read_checkpoint(weights_from, optimizer=False).model
 
 
 def _validation(task: Task, held_out: Batches, translate: Translate) -> Validation:

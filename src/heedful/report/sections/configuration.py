@@ -15,7 +15,7 @@ def configuration_section(record: RunRecord) -> Section:
     differing = changed_settings(record)
     against = preset_name(record)
     about = f"Compared with the preset {against}: "
-    about += f"{len(differing)} settings differ and are marked." if differing else "nothing differs."
+    about += f"what differs is marked, {len(differing)} of the settings." if differing else "nothing differs."
     parts = [paragraph(about, kind="note")]
     for name, kind in SECTIONS.items():
         rows: list[list[Cell]] = []

@@ -37,7 +37,7 @@ def _article(example: Example) -> str:
     texts = {
         "source": Html(sentence(_cut(one.source or ""))),
         "reference": Html(sentence(_cut(one.reference))),
-        "output": Html(f"<b>{sentence(_cut(one.output))}</b>"),
+        "output": Html(f"<b>{sentence(_cut(one.output))}</b>") if one.output else "(nothing)",
         "": Html(f'<span class="soft">line {one.line:,}, chrF {one.chrf:.1f}</span>'),
     }
     if example.weights is None:
