@@ -12,8 +12,7 @@ import torch
 from safetensors.torch import save_file
 
 from heedful.checkpoint.atomic import new_folder, sha256, write_json
-from heedful.checkpoint.averaging import AVERAGED
-from heedful.checkpoint.checkpoints import FORMAT, FORMAT_VERSION, MODEL, STATE
+from heedful.checkpoint.entries import AVERAGED, FORMAT, FORMAT_VERSION, MODEL, STATE
 from heedful.checkpoint.models import SavedModel
 from heedful.checkpoint.run_folder import RUN
 from heedful.errors import CheckpointError

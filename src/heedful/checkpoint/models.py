@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from heedful.checkpoint.averaging import AVERAGED
-from heedful.checkpoint.checkpoints import STATE, entries, read_checkpoint, read_state
+from heedful.checkpoint.checkpoints import read_checkpoint
+from heedful.checkpoint.entries import AVERAGED, STATE, entries, read_state
 from heedful.checkpoint.run_folder import RUN, read_run
 from heedful.config import SECTIONS, Config
 from heedful.errors import CheckpointError, ConfigError

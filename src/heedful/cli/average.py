@@ -39,8 +39,8 @@ def average(
     """
     if last < 1:
         raise HeedfulError(f"--last {last}: must be at least 1")
-    from heedful.checkpoint.averaging import AVERAGED
     from heedful.checkpoint.averaging import average as write_average
+    from heedful.checkpoint.entries import AVERAGED
     from heedful.checkpoint.run_folder import read_run
 
     read_run(run)
