@@ -15,15 +15,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from tests.trained_toys import train_toy
 from tests.training_toys import toy_sentences
 
 import heedful
-from heedful.checkpoint.bundle import write_bundle
-from heedful.checkpoint.models import read_model
 from heedful.cli.main import main
-from heedful.errors import CheckpointError, SearchError
+from heedful.errors import SearchError
 from heedful.search import translator as translator_module
 from heedful.search.hypotheses import Hypothesis
 from heedful.search.options import SearchOptions
@@ -260,19 +257,6 @@ def test_files_of_different_length_are_refused(model: Path, tmp_path: Path, caps
     )
     assert code == 2
     assert "one has 1 lines and" in errors
-
-
-def test_a_bundle_is_small_and_translates_alike(model: Path, translator: heedful.Translator, tmp_path: Path) -> None:
-    bundle = write_bundle(read_model(model), tmp_path / "bundle", dtype=torch.bfloat16)
-    weights = bundle / "averaged" / "model.safetensors"
-    assert weights.stat().st_size < 0.6 * (model / "averaged" / "model.safetensors").stat().st_size
-    assert str(model.parent) not in (bundle / "run.json").read_text()
-    loaded = heedful.load(bundle, device="cpu")
-    scores, expected = (one.score(LINES[:5], LINES[:5]) for one in (loaded, translator))
-    for one, other in zip(scores, expected, strict=True):
-        assert one.log_probability == pytest.approx(other.log_probability, rel=0.05)
-    with pytest.raises(CheckpointError, match="is there already"):
-        write_bundle(read_model(model), bundle)
 
 
 def test_a_translation_is_one_line(translator: heedful.Translator) -> None:

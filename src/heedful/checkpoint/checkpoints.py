@@ -17,6 +17,7 @@ from torch import Tensor
 
 from heedful.checkpoint.atomic import new_folder, sha256, write_json
 from heedful.checkpoint.entries import FORMAT, FORMAT_VERSION, MODEL, OPTIMIZER, STATE, Entry, entries, read_state
+from heedful.checkpoint.storage import unpacked
 from heedful.errors import CheckpointError
 
 WITH_OPTIMIZER = 2
@@ -58,7 +59,7 @@ def write_checkpoint(run: Path, checkpoint: Checkpoint) -> Path:
 
 
 def read_checkpoint(folder: Path, *, optimizer: bool = True) -> Checkpoint:
-    """Read a checkpoint, once its hashes have been found right."""
+    """Read a checkpoint, once its hashes have been found right; small weights (`storage`) come as float32."""
     head = read_state(folder)
     tensors: dict[str, dict[str, Tensor]] = {MODEL: {}, OPTIMIZER: {}}
     for name in (MODEL, OPTIMIZER) if optimizer else (MODEL,):
@@ -68,7 +69,8 @@ def read_checkpoint(folder: Path, *, optimizer: bool = True) -> Checkpoint:
         if sha256(path) != head["files"][name]:
             raise CheckpointError(f"{path} is damaged: its contents are not what was written")
         tensors[name] = load_file(path)
-    return Checkpoint(head["step"], tensors[MODEL], tensors[OPTIMIZER], head["state"], head["scheduled"])
+    model = unpacked(tensors[MODEL], head.get("storage"), where=str(folder / MODEL))
+    return Checkpoint(head["step"], model, tensors[OPTIMIZER], head["state"], head["scheduled"])
 
 
 def newest_sound(run: Path) -> tuple[Checkpoint | None, list[str]]:

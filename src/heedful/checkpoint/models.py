@@ -30,7 +30,7 @@ class SavedModel:
     description: dict[str, Any]
     """``run.json``."""
     model: Transformer
-    """On the CPU, in the precision it was saved in."""
+    """On the CPU, in the precision it was trained in."""
     source_subwords: Subwords
     target_subwords: Subwords
 
@@ -42,7 +42,7 @@ def read_model(place: Path | str) -> SavedModel:
     since, the newest checkpoint.
     """
     place = Path(place)
-    run, weights_from = _located(place)
+    run, weights_from = located(place)
     description = read_run(run)
     config = run_config(description, run)
     checkpoint = read_checkpoint(weights_from, optimizer=False)
@@ -65,8 +65,8 @@ def load_weights(model: Transformer, weights: dict[str, Tensor], *, where: str, 
     model.load_state_dict(weights, assign=assign)
 
 
-def _located(place: Path) -> tuple[Path, Path]:
-    """The run folder and the folder of the weights."""
+def located(place: Path) -> tuple[Path, Path]:
+    """The run folder of a model, and the folder of its weights."""
     if place.is_file():
         raise CheckpointError(f"{place} is {_kind_of_file(place)}; a model is the folder of a run (`heedful train`)")
     if (place / STATE).is_file() or place.name.startswith("step-"):

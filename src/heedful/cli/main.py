@@ -15,6 +15,7 @@ from cyclopts import App
 from heedful import __version__
 from heedful.cli.attention import attention
 from heedful.cli.average import average
+from heedful.cli.bundle import bundle
 from heedful.cli.compare import compare
 from heedful.cli.config import config
 from heedful.cli.curves import curves
@@ -56,6 +57,7 @@ COMMANDS = [
     runs,
     curves,
     report,
+    bundle,
     presets,
     config,
 ]

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from heedful.checkpoint.entries import AVERAGED, STATE
 from heedful.checkpoint.run_folder import FORMAT, FORMAT_VERSION, METRICS, RUN, STATUS
 from heedful.errors import ReportError
 from heedful.report.run_files import Object, read_metrics, read_object
@@ -32,7 +33,8 @@ class Run:
 
     folder: str
     state: str
-    """running, finished, interrupted, failed; killed: running, but its process is gone; unknown: nothing says."""
+    """running, finished, interrupted, failed; killed: running, but its process is gone; bundle: nothing is trained
+    there, it is a model to give away; unknown: nothing says."""
     why: str
     model: str
     """The preset's name, or the sizes."""
@@ -86,10 +88,13 @@ def _run(folder: Path) -> Run | None:
     problems += metrics.problems if (folder / METRICS).exists() else ()
     description, status = description or {}, status or {}
     last = metrics.train[-1] if metrics.train else {}
+    bundle = description.get("bundle") is True
+    if bundle:
+        status = {"step": (read_object(folder / AVERAGED / STATE)[0] or {}).get("step")}
     fields = _Fields(status, folder / STATUS, problems)
     return Run(
         folder=str(folder),
-        state=_state(status),
+        state="bundle" if bundle else _state(status),
         why=str(status.get("why") or ""),
         model=_model(description),
         parameters=_Fields(description, folder / RUN, problems).whole("parameters"),

@@ -13,7 +13,7 @@ import torch
 
 from heedful import __version__
 from heedful.checkpoint.checkpoints import Checkpoint, newest_sound, read_checkpoint
-from heedful.checkpoint.models import load_weights
+from heedful.checkpoint.models import load_weights, located
 from heedful.checkpoint.run_folder import MAY_CHANGE, RUN, cut_metrics, differing_settings, now, read_run, write_run
 from heedful.config import Config
 from heedful.data.corpus import Corpus
@@ -211,6 +211,11 @@ def manifest_hash(corpus: Corpus) -> str:
 
 def _require_same(task: Task, corpus: Corpus, report: Reporter) -> None:
     stored = read_run(task.run)
+    if stored.get("bundle"):
+        raise CheckpointError(
+            f"{task.run} is a model to give away, without what its training needs: start a new run with "
+            f"--init {task.run}"
+        )
     differing = differing_settings(stored["config"], describe(task.config))
     barred = [text for text in differing if text.partition(":")[0] not in MAY_CHANGE]
     if barred:
@@ -226,23 +231,17 @@ def _require_same(task: Task, corpus: Corpus, report: Reporter) -> None:
         write_run(task.run, {**stored, "config": describe(task.config)})
 
 
-def _init_weights(run: Path, corpus: Corpus) -> dict[str, torch.Tensor]:
-    """The weights of another run, once it is sure that its subwords are this corpus's."""
+def _init_weights(place: Path, corpus: Corpus) -> dict[str, torch.Tensor]:
+    """The weights of another model, once it is sure that its subwords are this corpus's."""
+    run, weights_from = located(place)
     description = read_run(run)
     for side in ("source", "target"):
         ours, theirs = corpus.manifest["vocabularies"][side], description["vocabularies"][side]
         if ours["sha256"] != theirs["sha256"]:
             raise CheckpointError(
-                f"{run} has other {side} subwords than {corpus.folder}: prepare the new data with "
-                f"--tokenizer {run / theirs['folder']}"
+                f"{place} has other {side} subwords than {corpus.folder}: prepare the new data with --tokenizer {run}"
             )
-    averaged = run / "averaged"
-    if averaged.is_dir():
-        return read_checkpoint(averaged, optimizer=False).model
-    checkpoint, problems = newest_sound(run)
-    if checkpoint is None:
-        raise CheckpointError(f"{run} has no checkpoint that can be read" + "".join(f"; {p}" for p in problems))
-    return checkpoint.model
+    return read_checkpoint(weights_from, optimizer=False).model
 
 
 def _validation(task: Task, held_out: Batches, translate: Translate) -> Validation:
