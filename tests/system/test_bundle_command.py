@@ -12,27 +12,17 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file
+from tests.commands import run_here
 from tests.trained_toys import SMALL, train_toy
 from tests.training_toys import toy_sentences
 
 import heedful
 from heedful.checkpoint.bundle import write_bundle
 from heedful.checkpoint.models import read_model
-from heedful.cli.main import main
 from heedful.errors import CheckpointError
 
 LINES = [" ".join(words) for words in toy_sentences(40, seed=77)]
 CARD = "\n# Sounds, copied\n\nA toy.\n"
-
-
-def heedful_command(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
-    code = 0
-    try:
-        main([str(argument) for argument in arguments])
-    except SystemExit as error:
-        code = int(error.code or 0)
-    out, err = capsys.readouterr()
-    return code, out, err
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +46,7 @@ def test_what_is_written_is_what_is_said(
     (tmp_path / "card.md").write_text(CARD)
     output = tmp_path / "given"
     words = ("bundle", run, "--output", output, "--storage", storage, "--card", tmp_path / "card.md")
-    code, out, _ = heedful_command(capsys, *words, "--languages", "en-de", "--json")
+    code, out, _ = run_here(capsys, *words, "--languages", "en-de", "--json")
     assert code == 0
     facts: dict[str, Any] = json.loads(out)
     assert files_in(output) == {
@@ -70,10 +60,10 @@ def test_what_is_written_is_what_is_said(
     assert (output / "README.md").read_text() == CARD
     assert json.loads((output / "averaged" / "state.json").read_text())["storage"] == storage
     assert {value.dtype for value in read_model(output).model.state_dict().values()} == {torch.float32}
-    code, _, errors = heedful_command(capsys, *words)
+    code, _, errors = run_here(capsys, *words)
     assert code == 2
     assert "is there already" in errors
-    code, out, _ = heedful_command(capsys, *words, "--overwrite")
+    code, out, _ = run_here(capsys, *words, "--overwrite")
     assert code == 0
     assert facts["weights"]["sha256"] in out
 
@@ -134,14 +124,14 @@ def test_training_begins_with_its_weights_and_never_goes_on_inside_it(
     settings = [*SMALL, "training.steps=2", "training.checkpoint_steps=1", "training.learning_rate_scale=1e-30"]
     options = [word for setting in settings for word in ("--set", setting)]
     words = ("train", run.parent / "corpus", "--preset", "tiny", *options, "--device", "cpu", "--quiet")
-    code, _, errors = heedful_command(capsys, *words, "--init", bundle, "--output", tmp_path / "tuned")
+    code, _, errors = run_here(capsys, *words, "--init", bundle, "--output", tmp_path / "tuned")
     assert (code, errors) == (0, "")
     tuned, begun = (read_model(place).model.state_dict() for place in (tmp_path / "tuned", bundle))
     for name, value in begun.items():
         torch.testing.assert_close(tuned[name], value, rtol=0, atol=1e-6)
     shutil.copytree(bundle, tmp_path / "copy")
     before = files_in(tmp_path / "copy")
-    code, _, errors = heedful_command(capsys, *words, "--output", tmp_path / "copy", "--resume")
+    code, _, errors = run_here(capsys, *words, "--output", tmp_path / "copy", "--resume")
     assert code == 2
     assert f"start a new run with --init {tmp_path / 'copy'}" in errors
     assert files_in(tmp_path / "copy") == before
@@ -150,14 +140,14 @@ def test_training_begins_with_its_weights_and_never_goes_on_inside_it(
 def test_other_commands_work_on_it_or_say_why_not(
     bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, _, errors = heedful_command(capsys, "average", bundle)
+    code, _, errors = run_here(capsys, "average", bundle)
     assert code == 2
     assert "it has no checkpoints, and its weights are final" in errors
-    code, out, _ = heedful_command(capsys, "runs", bundle, "--json")
+    code, out, _ = run_here(capsys, "runs", bundle, "--json")
     (row,) = json.loads(out)
     assert (code, row["state"], row["step"], row["problems"]) == (0, "bundle", 120, [])
     page = tmp_path / "page.html"
-    code, out, _ = heedful_command(capsys, "report", bundle, "--output", page)
+    code, out, _ = run_here(capsys, "report", bundle, "--output", page)
     assert code == 0
     assert "does not say which corpus it was" in out
     assert page.exists()
@@ -190,7 +180,7 @@ def test_a_users_mistake_is_said_and_nothing_is_written(
     (tmp_path / "others" / "thesis.txt").write_text("years of work")
     before = files_in(tmp_path)
     output = () if "--output" in options else ("--output", "given")
-    code, _, errors = heedful_command(capsys, "bundle", run, *output, *options)
+    code, _, errors = run_here(capsys, "bundle", run, *output, *options)
     assert code == 2
     assert message in errors
     assert files_in(tmp_path) == before

@@ -19,6 +19,7 @@ from tests.trained_toys import train_toy
 from tests.training_toys import toy_sentences
 
 import heedful
+from heedful.checkpoint import names
 from heedful.cli.main import main
 from heedful.errors import SearchError
 from heedful.search import translator as translator_module
@@ -220,8 +221,9 @@ def test_a_model_that_cannot_be_read_is_named(
 
 
 def test_what_is_no_model_is_refused_with_the_reason(
-    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(names, "BUNDLED", tmp_path / "nothing-bundled")
     with (tmp_path / "model.pt").open("wb") as file:
         pickle.dump({"weights": 1}, file)
     (tmp_path / "empty").mkdir()

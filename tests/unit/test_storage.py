@@ -20,8 +20,7 @@ from heedful.errors import CheckpointError
 
 def small_model(seed: int = 1) -> Transformer:
     torch.manual_seed(seed)
-    sizes = {"d_model": 64, "d_ff": 128, "num_heads": 4, "encoder_layers": 2, "decoder_layers": 2}
-    return Transformer(vocab_size=300, **sizes).eval()
+    return Transformer(vocab_size=300, d_model=64, d_ff=128, num_heads=4, encoder_layers=2, decoder_layers=2).eval()
 
 
 def error_by_hand(row: np.ndarray, scale: float) -> float:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from heedful.checkpoint.checkpoints import read_checkpoint
 from heedful.checkpoint.entries import AVERAGED, STATE, entries, read_state
+from heedful.checkpoint.names import model_folder
 from heedful.checkpoint.run_folder import RUN, read_run
 from heedful.config import SECTIONS, Config
 from heedful.errors import CheckpointError, ConfigError
@@ -38,10 +39,9 @@ class SavedModel:
 def read_model(place: Path | str) -> SavedModel:
     """The model in a run folder, or of one of its checkpoints: ``RUN``, ``RUN/averaged``, ``RUN/checkpoints/step-N``.
 
-    Of a run it is the average of the last checkpoints where there is one, and otherwise, or when the run has gone on
-    since, the newest checkpoint.
+    Where there is no such folder, it is the model of that name that comes with heedful. Of a run it is the average of
+    the last checkpoints where there is one, and otherwise, or when the run has gone on since, the newest checkpoint.
     """
-    place = Path(place)
     run, weights_from = located(place)
     description = read_run(run)
     config = run_config(description, run)
@@ -65,8 +65,9 @@ def load_weights(model: Transformer, weights: dict[str, Tensor], *, where: str, 
     model.load_state_dict(weights, assign=assign)
 
 
-def located(place: Path) -> tuple[Path, Path]:
+def located(model: Path | str) -> tuple[Path, Path]:
     """The run folder of a model, and the folder of its weights."""
+    place = model_folder(model)
     if place.is_file():
         raise CheckpointError(f"{place} is {_kind_of_file(place)}; a model is the folder of a run (`heedful train`)")
     if (place / STATE).is_file() or place.name.startswith("step-"):

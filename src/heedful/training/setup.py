@@ -196,12 +196,17 @@ def _describe_run(task: Task, corpus: Corpus, machine: dict[str, Any]) -> None:
         "vocab_size": target,
         "source_vocab_size": source,
         "parameters": parameter_count(task.config.model, vocab_size=target, source_vocab_size=source),
-        "init": str(task.init.absolute()) if task.init else None,
+        "init": _named(task.init),
         "started": now(),
         "command": {"words": list(task.command), "folder": str(Path.cwd())} if task.command else None,
         "environment": machine,
     }
     write_run(task.run, description)
+
+
+def _named(model: Path | None) -> str | None:
+    """A model as ``run.json`` names it: by its folder, or by its name if it came with heedful."""
+    return None if model is None else str(model.absolute() if model.exists() else model)
 
 
 def manifest_hash(corpus: Corpus) -> str:
