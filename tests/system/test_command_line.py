@@ -24,7 +24,10 @@ def test_version_is_one_line() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [[], ["demo"], ["plan"], ["attention"], ["evaluate"], ["compare"], ["runs"], ["curves"], ["presets"], ["config"]],
+    [
+        *([], ["demo"], ["plan"], ["models"], ["attention"], ["evaluate"], ["compare"], ["runs"], ["curves"]),
+        *(["bundle"], ["presets"], ["config"]),
+    ],
 )
 def test_help_teaches(command: list[str]) -> None:
     result = run(*command, "--help")
@@ -42,11 +45,13 @@ def test_commands_stand_in_the_order_of_a_users_journey() -> None:
         "prepare",
         "data",
         "plan",
+        "models",
         "attention",
         "evaluate",
         "compare",
         "runs",
         "curves",
+        "bundle",
         "presets",
         "config",
     ]

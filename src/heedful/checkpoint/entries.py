@@ -30,6 +30,15 @@ def entries(run: Path) -> list[Entry]:
     return sorted((Entry(int(match[1]), path) for match, path in found if match), key=lambda entry: entry.step)
 
 
+def newest_weights(run: Path) -> Path | None:
+    """The folder of the weights that a run's model has: the average, unless a checkpoint is newer."""
+    there = entries(run)
+    averaged = run / AVERAGED
+    if averaged.is_dir() and (not there or read_state(averaged)["step"] >= there[-1].step):
+        return averaged
+    return there[-1].folder if there else None
+
+
 def read_state(folder: Path) -> dict[str, Any]:
     """The ``state.json`` of a checkpoint, once it is sure that it is one and of this version."""
     path = folder / STATE

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from heedful.checkpoint.checkpoints import read_checkpoint
-from heedful.checkpoint.entries import AVERAGED, STATE, entries, read_state
+from heedful.checkpoint.entries import AVERAGED, STATE, entries, newest_weights, read_state
 from heedful.checkpoint.names import model_folder
 from heedful.checkpoint.run_folder import RUN, read_run
 from heedful.config import SECTIONS, Config
@@ -79,16 +79,15 @@ def located(model: Path | str) -> tuple[Path, Path]:
 
 
 def _newest_weights(run: Path) -> Path:
-    there = entries(run)
-    averaged = run / AVERAGED
-    if averaged.is_dir() and (not there or read_state(averaged)["step"] >= there[-1].step):
-        return averaged
-    if not there:
+    newest = newest_weights(run)
+    if newest is None:
         raise CheckpointError(f"{run} has no checkpoint yet: its training has just begun, or was stopped before one")
-    newest = there[-1].folder
+    if newest.name == AVERAGED:
+        return newest
     try:
         read_checkpoint(newest, optimizer=False)
     except CheckpointError as error:
+        there = entries(run)
         advice = f"; the one before is {there[-2].folder}: give that" if len(there) > 1 else ""
         raise CheckpointError(f"{error}{advice}") from None
     return newest

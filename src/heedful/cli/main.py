@@ -22,6 +22,7 @@ from heedful.cli.curves import curves
 from heedful.cli.data import data
 from heedful.cli.demo import demo
 from heedful.cli.evaluate import evaluate
+from heedful.cli.models import models
 from heedful.cli.plan import plan
 from heedful.cli.prepare import prepare
 from heedful.cli.presets import presets
@@ -49,6 +50,7 @@ COMMANDS = [
     plan,
     train,
     average,
+    models,
     translate,
     score,
     attention,

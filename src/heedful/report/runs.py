@@ -96,7 +96,7 @@ def _run(folder: Path) -> Run | None:
         folder=str(folder),
         state="bundle" if bundle else _state(status),
         why=str(status.get("why") or ""),
-        model=_model(description),
+        model=model_kind(description),
         parameters=_Fields(description, folder / RUN, problems).whole("parameters"),
         step=fields.whole("step"),
         steps=fields.whole("steps"),
@@ -162,7 +162,8 @@ def _best(status: Object, path: Path, problems: list[str]) -> Best | None:
     return Best(step, str(best.get("metric", "loss")), value) if step is not None and value is not None else None
 
 
-def _model(description: Object) -> str:
+def model_kind(description: Object) -> str:
+    """The preset that a ``run.json`` names, or the sizes of the model."""
     preset, config = description.get("preset"), description.get("config")
     if isinstance(preset, str):
         return preset

@@ -1,0 +1,71 @@
+"""``heedful models``."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.table import Table
+from rich.text import Text
+
+from heedful.cli.terminal import console, plain_table, print_json
+from heedful.report.models import Listed, bundled, models_in
+
+USUAL = (Path(), Path("runs"))
+
+
+def models(
+    *folders: Path,
+    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+) -> None:
+    """List the models that can be given to --model: those that come with heedful, and those of your runs.
+
+    Each with the size of its weights, its parameters, its languages where they are known, after how many steps it was
+    saved, and the first line of its card (README.md in its folder) or, without one, its preset and training text.
+    `heedful runs` says how training goes.
+
+    Parameters
+    ----------
+    folders
+        Where runs lie; the current folder and runs/ when none is given.
+    as_json
+        Print JSON.
+
+    Examples
+    --------
+    heedful models
+
+    heedful models experiments/ ~/bundles --json
+    """
+    found = [*bundled(), *models_in(folders or [folder for folder in USUAL if folder.is_dir()])]
+    if as_json:
+        print_json([dataclasses.asdict(model) for model in found])
+        return
+    out = console()
+    if not found:
+        places = ", ".join(map(str, folders)) or "this folder or in runs/"
+        out.print(
+            Text(f"no models: none came with heedful, and there is no run in {places}; `heedful train` makes one")
+        )
+        return
+    out.print(table_of(found))
+
+
+def table_of(found: list[Listed]) -> Table:
+    """A row for each model."""
+    numbers = ("MB", "parameters", "steps")
+    table = plain_table("model", *numbers, "languages", "about", right=numbers)
+    # A long path goes on in the next line, whole: it is there to be copied.
+    table.columns[0].overflow = "fold"
+    for model in found:
+        table.add_row(
+            Text(model.model),
+            "–" if model.bytes is None else f"{model.bytes / 1e6:.1f}",
+            "–" if model.parameters is None else f"{model.parameters:,}",
+            "–" if model.step is None else f"{model.step:,}",
+            model.languages or "–",
+            Text(model.about),
+        )
+    return table
