@@ -57,6 +57,8 @@ def test_an_unknown_name_is_answered_with_the_known_ones(folder: Path) -> None:
     with pytest.raises(CheckpointError) as error:
         heedful.load("toy-cpy")
     assert str(error.value) == expected + "en-de-small, toy-copy"
+    with pytest.raises(CheckpointError, match=r"^there is no folder runs.toy-copy$"):
+        heedful.load(Path("runs/toy-copy"))
 
 
 def test_where_no_model_is_named_it_is_the_default(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

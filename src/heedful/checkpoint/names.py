@@ -27,7 +27,7 @@ def model_folder(model: Path | str) -> Path:
     """The folder that is meant: what is there under this path, or else the model of this name."""
     path = Path(model)
     known = bundled_models()
-    if path.exists() or not known:
+    if path.exists() or not known or len(path.parts) > 1:  # a name has no folders in it
         return path
     if str(model) in known:
         return known[str(model)]
