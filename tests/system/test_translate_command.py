@@ -267,3 +267,16 @@ def test_a_translation_is_one_line(translator: heedful.Translator) -> None:
     assert translator._translations(parts, SearchOptions())[0].text == "a b"
     with pytest.raises(SearchError, match="are not numbers"):
         translator._translations([[]], SearchOptions())
+
+
+def test_the_first_translation_waits_for_nothing_that_it_does_not_need(model: Path) -> None:
+    """torch's compiler takes longer to load than torch; pictures and scores are for other commands."""
+    code = (
+        "import sys, torch\nbefore = set(sys.modules)\nfrom heedful.cli.main import main\n"
+        f"try:\n    main(['translate', '--model', {str(model)!r}, 'ba de'])\nexcept SystemExit:\n    pass\n"
+        "print(*sorted(set(sys.modules) - before), file=sys.stderr)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    loaded = set(result.stderr.split())
+    assert "heedful.search.translator" in loaded
+    assert not loaded & {"torch._dynamo", "sympy", "triton", "matplotlib", "sacrebleu", "sacremoses", "tensorboard"}
