@@ -50,7 +50,9 @@ def read_model(place: Path | str) -> SavedModel:
     with torch.device("meta"):
         model = Transformer(config.model, **sizes)
     load_weights(model, checkpoint.model, where=str(weights_from), assign=True)
-    source, target = (Subwords.load(run / description["vocabularies"][side]["folder"]) for side in ("source", "target"))
+    folders = [description["vocabularies"][side]["folder"] for side in ("source", "target")]
+    loaded = {folder: Subwords.load(run / folder) for folder in set(folders)}  # most often one for both
+    source, target = (loaded[folder] for folder in folders)
     return SavedModel(run, weights_from, checkpoint.step, config, description, model.eval(), source, target)
 
 
