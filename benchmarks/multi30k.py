@@ -106,11 +106,14 @@ def main() -> None:
     corpora = {language: prepare(given.data, given.output, language) for language in given.languages}
     jobs = [(language, seed) for language in given.languages for seed in given.seeds]
     runs = {job: given.output / f"{job[0]}-{job[1]}" for job in jobs}
+
+    def trained_and_scored(job: tuple[str, int]) -> dict[str, dict[str, Any]]:
+        seconds = train(corpora[job[0]], runs[job], job[1], given.set)
+        print(f"{runs[job].name}: trained in {seconds:.0f} s", flush=True)
+        return {name: evaluate(runs[job], given.data, job[0], name) for name in SETS}
+
     with ThreadPoolExecutor(given.at_once) as pool:
-        waiting = {job: pool.submit(train, corpora[job[0]], runs[job], job[1], given.set) for job in jobs}
-        for job, future in waiting.items():
-            print(f"{runs[job].name}: trained in {future.result():.0f} s", flush=True)
-    results = {job: {name: evaluate(runs[job], given.data, job[0], name) for name in SETS} for job in jobs}
+        results = dict(zip(jobs, pool.map(trained_and_scored, jobs), strict=True))
     named = {f"{language}-{seed}": sets for (language, seed), sets in results.items()}
     (given.output / "scores.json").write_text(json.dumps(named, indent=1, ensure_ascii=False))
     print(table(results, given.languages))

@@ -170,6 +170,42 @@ def test_the_sample_for_the_vocabulary_is_seeded_and_stated(text: Path, capsys: 
     assert any("from a sample of" in note for note in report["notes"])
 
 
+def test_bpe_dropout_stores_pairs_again_and_cuts_their_words_anew(
+    text: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain, again = text / "plain", text / "again"
+    assert heedful(*arguments(text)[:-1], plain, "--quiet") == 0
+    copies = ("--bpe-dropout", "0.2", "--copies", "3", "--tokenizer", plain)
+    assert heedful(*arguments(text)[:-1], again, *copies, "--json") == 0
+    report = json.loads(capsys.readouterr().out)
+    once, thrice = Corpus(plain), Corpus(again)
+    assert report["pairs"]["kept"] == len(once) == len(thrice) / 3
+    assert "stored 3 times" in report["notes"][-1]
+    decode = Subwords.load(plain / "tokenizer").decode
+    texts = [
+        sorted(decode(corpus.source.ids(np.array([n]))[0]) for n in range(len(corpus))) for corpus in (once, thrice)
+    ]
+    assert texts[1] == sorted(texts[0] * 3)
+    assert thrice.source_tokens.sum() > 3 * once.source_tokens.sum(), "some words are cut finer"
+    assert (Corpus(plain, "valid").source_tokens == Corpus(again, "valid").source_tokens).all()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (("--copies", "3"), "without --bpe-dropout all copies would be the same"),
+        (("--bpe-dropout", "1"), "must be at least 0 and below 1"),
+        (("--bpe-dropout", "0.1", "--copies", "0"), "must be from 1 to 1000"),
+    ],
+)
+def test_impossible_copies_are_refused(
+    text: Path, capsys: pytest.CaptureFixture[str], wrong: tuple[str, ...], says: str
+) -> None:
+    assert heedful(*arguments(text)[:-1], text / "never", *wrong) == 2
+    assert says in " ".join(capsys.readouterr().err.split())
+    assert not (text / "never").exists()
+
+
 def test_data_describes_a_corpus(text: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert heedful(*arguments(text), "--quiet") == 0
     assert heedful("data", text / "corpus", "--batch-tokens", "500", "--verify", "--samples", "2") == 0

@@ -45,6 +45,8 @@ def prepare(
     keep: Files = (),
     on_bad_line: Literal["error", "drop"] = "error",
     sample_pairs: int = SAMPLE_PAIRS,
+    bpe_dropout: float = 0.0,
+    copies: int = 1,
     seed: int = 1,
     overwrite: Flag = False,
     quiet: Flag = False,
@@ -98,8 +100,13 @@ def prepare(
         What to do with a line that is not UTF-8, not two fields, or not JSON.
     sample_pairs
         Learn the vocabulary from at most this many pairs, drawn evenly.
+    bpe_dropout
+        Cut the words of the training text at random: the probability with which a merge of BPE is left out. 0.1 suits
+        small corpora, with --copies.
+    copies
+        Store each training pair so often, cut anew each time.
     seed
-        What the sample and the report's examples are drawn with.
+        What the sample, the report's examples and random cuts are drawn with.
     overwrite
         Replace the prepared corpus that is there.
     quiet
@@ -125,6 +132,8 @@ def prepare(
         rules=Rules(keep=frozenset(keep), max_length=max_length, max_ratio=max_ratio),
         on_bad_line=on_bad_line,
         sample_pairs=sample_pairs,
+        bpe_dropout=bpe_dropout,
+        copies=copies,
         seed=seed,
     )
     began = time.monotonic()

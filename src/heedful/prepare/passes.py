@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from heedful.prepare.report import SideCounts
 from heedful.prepare.request import Progress, Request
 from heedful.prepare.spool import Spool
 from heedful.prepare.vocabulary import Vocabularies
+from heedful.text.bpe_dropout import RandomCuts
 from heedful.text.cleaning import Cleaner, Ledger, Rules, clean_lines, length_verdicts, pair_hashes
 from heedful.text.pairs import Corpus, pair_blocks
 from heedful.text.reading import BadLine, line_blocks, refuse
@@ -43,6 +45,32 @@ class Encoded:
     files: dict[str, Any]
     kept: list[int]
     counts: dict[str, SideCounts]
+
+
+class Again:
+    """The training text once more and again, with BPE-dropout."""
+
+    def __init__(self, request: Request, vocabularies: Vocabularies) -> None:
+        self._count, self._longest = request.copies, request.rules.max_length
+        sides = {"source": vocabularies.source, "target": vocabularies.target}
+        self._cuts = {
+            side: RandomCuts(subwords, dropout=request.bpe_dropout, seed=2 * request.seed + number)
+            for number, (side, subwords) in enumerate(sides.items())
+        }
+
+    def copies(
+        self, texts: dict[str, list[str]], plain: dict[str, list[bytes]], dtype: type[np.unsignedinteger]
+    ) -> Iterator[dict[str, list[bytes]]]:
+        """Each copy of some pairs; a side that random cuts make too long is cut as usual."""
+        most = (self._longest - 1) * np.dtype(dtype).itemsize
+        for _ in range(self._count):
+            yield {
+                side: [
+                    ids if len(ids) <= most else usual
+                    for ids, usual in zip(_raw(self._cuts[side], texts[side], dtype), plain[side], strict=True)
+                ]
+                for side in texts
+            }
 
 
 def gathered_text(
@@ -121,8 +149,9 @@ def encoded_text(
     folder: Path,
     split: str,
     tell: Progress,
+    again: Again | None = None,
 ) -> Encoded:
-    """The second pass: encode, judge lengths, store, count."""
+    """The second pass: encode, judge lengths, store, count. ``again``: store other cuts instead of the plain one."""
     sides: dict[str, Subwords] = {"source": vocabularies.source, "target": vocabularies.target}
     counts = {side: SideCounts(subwords.vocab_size) for side, subwords in sides.items()}
     per_corpus, start, dtype = [0] * len(gathered.corpora), 0, vocabularies.id_type
@@ -139,11 +168,12 @@ def encoded_text(
             texts = {"source": _at(block.sources, places), "target": _at(block.targets, places)}
             raw = {side: _raw(subwords, texts[side], dtype) for side, subwords in sides.items()}
             stay = _judged(texts, raw, block.lines[places], rules, gathered.ledger, name, dtype)
-            for side in sides:
-                texts[side], raw[side] = _at(texts[side], stay), _at(raw[side], stay)
-                counts[side].add(texts[side], raw[side], dtype=dtype)
-            lines = block.lines[places][stay]
-            writer.add(**raw, lines=lines, corpora=np.full(len(stay), block.corpus))
+            texts = {side: _at(texts[side], stay) for side in sides}
+            plain = {side: _at(raw[side], stay) for side in sides}
+            for stored in again.copies(texts, plain, dtype) if again else (plain,):
+                for side in sides:
+                    counts[side].add(texts[side], stored[side], dtype=dtype)
+                writer.add(**stored, lines=block.lines[places][stay], corpora=np.full(len(stay), block.corpus))
             per_corpus[block.corpus] += len(stay)
             tell("encoding" if split == "train" else "encoding validation", start, gathered.spool.pairs)
         entry = writer.close()
@@ -172,7 +202,7 @@ def _judged(
     return np.flatnonzero(stay)
 
 
-def _raw(subwords: Subwords, texts: list[str], dtype: type[np.unsignedinteger]) -> list[bytes]:
+def _raw(subwords: Subwords | RandomCuts, texts: list[str], dtype: type[np.unsignedinteger]) -> list[bytes]:
     raw = subwords.encode_raw(texts)
     if subwords.dtype is dtype:
         return raw

@@ -15,7 +15,7 @@ from heedful import __version__
 from heedful.data.corpus_writer import file_entry, write_json, write_manifest
 from heedful.data.folder import new_folder
 from heedful.errors import TextError
-from heedful.prepare.passes import Encoded, Gathered, encoded_text, gathered_text
+from heedful.prepare.passes import Again, Encoded, Gathered, encoded_text, gathered_text
 from heedful.prepare.report import characters_report, lengths_report, rules_report, vocabulary_report
 from heedful.prepare.request import Progress, Request
 from heedful.prepare.spool import Spool
@@ -53,7 +53,8 @@ def prepare(
             request, spool, kept, reached=lambda done: tell("learning subwords from", done, spool.pairs)
         )
         common = {"vocabularies": vocabularies, "folder": folder, "tell": tell}
-        splits = {"train": encoded_text(first, kept=kept, rules=request.rules, split="train", **common)}
+        again = Again(request, vocabularies) if request.bpe_dropout else None
+        splits = {"train": encoded_text(first, kept=kept, rules=request.rules, split="train", again=again, **common)}
         if request.validation:
             everything = np.ones(validation_spool.pairs, bool)
             splits["valid"] = encoded_text(
@@ -104,6 +105,11 @@ def _report(
             "lengths": {side: lengths_report(valid.counts[side].lengths) for side in ("source", "target")},
         }
     report["notes"] = list(vocabularies.notes)
+    if request.bpe_dropout:
+        report["notes"].append(
+            f"each training pair is stored {request.copies:,} times with its words cut anew: "
+            f"BPE-dropout {request.bpe_dropout:g}; tokens and lengths above are of all copies"
+        )
     return report
 
 

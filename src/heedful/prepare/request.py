@@ -38,6 +38,9 @@ class Request:
     )
     on_bad_line: str = "error"
     sample_pairs: int = SAMPLE_PAIRS
+    bpe_dropout: float = 0.0
+    copies: int = 1
+    """How often each training pair is stored, its words cut anew each time where ``bpe_dropout`` is above 0."""
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -59,6 +62,13 @@ class Request:
         if self.sample_pairs < 1:
             raise TextError(f"--sample-pairs {self.sample_pairs}: must be at least 1")
 
+        if not 0 <= self.bpe_dropout < 1:
+            raise TextError(f"--bpe-dropout {self.bpe_dropout:g}: must be at least 0 and below 1")
+        if not 1 <= self.copies <= 1000:
+            raise TextError(f"--copies {self.copies}: must be from 1 to 1000")
+        if self.copies > 1 and not self.bpe_dropout:
+            raise TextError(f"--copies {self.copies}: without --bpe-dropout all copies would be the same")
+
     def describe(self) -> dict[str, Any]:
         """The request as JSON, for the manifest."""
         return {
@@ -69,5 +79,7 @@ class Request:
             "on_bad_line": self.on_bad_line,
             "exclude": [str(path) for path in self.exclude],
             "sample_pairs": self.sample_pairs,
+            "bpe_dropout": self.bpe_dropout,
+            "copies": self.copies,
             "seed": self.seed,
         }

@@ -127,6 +127,26 @@ class Subwords:
         """What the saved file hashes to: two vocabularies are the same when these are."""
         return hashlib.sha256(self._json.encode()).hexdigest()
 
+    def words(self, line: str) -> list[str]:
+        """The words of a line, each with the space before it: what BPE is applied to."""
+        return self._words(_pipeline(line))
+
+    @property
+    def byte_ids(self) -> list[int]:
+        """The id of each byte."""
+        vocabulary = self._tokenizer.get_vocab()
+        return [vocabulary[symbol] for symbol in _byte_symbols()]
+
+    @property
+    def merges(self) -> dict[tuple[int, int], tuple[int, int]]:
+        """The pairs of ids that BPE merges, each with its rank (lowest first) and the id that comes out."""
+        vocabulary = self._tokenizer.get_vocab()
+        pairs = [tuple(merge) for merge in json.loads(self._json)["model"]["merges"]]
+        return {
+            (vocabulary[left], vocabulary[right]): (rank, vocabulary[left + right])
+            for rank, (left, right) in enumerate(pairs)
+        }
+
     def encode(self, lines: Sequence[str]) -> list[np.ndarray]:
         """The ids of each line, int32, without control ids."""
         return [np.frombuffer(ids, self.dtype).astype(np.int32) for ids in self.encode_raw(lines)]
