@@ -1,4 +1,4 @@
-"""The text behind the bundled model en-de-small that is not simply a corpus: a held-out slice of Tatoeba, and joined lines.
+"""The text behind the model en-de-small that is not simply a corpus: a held-out slice of Tatoeba, and joined lines.
 
     python examples/en_de_small.py hold-out train.tsv.xz --output tatoeba-dev.tsv
     python examples/en_de_small.py join train.tsv.xz --without tatoeba-dev.tsv --output joined.tsv
@@ -21,8 +21,7 @@ JOINED = 100_000
 
 def pairs(path: Path) -> Iterator[tuple[str, str]]:
     """The English and German of each line."""
-    opened = lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open(encoding="utf-8")
-    with opened as file:
+    with lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open(encoding="utf-8") as file:
         for line in file:
             english, german = line.rstrip("\n").split("\t")[:2]
             yield english.strip(), german.strip()

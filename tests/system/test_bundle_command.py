@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,12 @@ def test_it_tells_nothing_of_the_machine_it_was_trained_on(run: Path, bundle: Pa
         assert str(run.parent).encode() not in (bundle / name).read_bytes(), name
     described = json.loads((bundle / "run.json").read_text())
     assert (described["command"], described["init"], described["data"]["folder"]) == (None, None, None)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+def test_whoever_may_read_the_description_may_read_the_weights(bundle: Path) -> None:
+    modes = {name: (bundle / name).stat().st_mode for name in files_in(bundle)}
+    assert len(set(modes.values())) == 1, modes
 
 
 def test_one_checkpoint_of_a_run_can_be_given_away_and_a_bundle_again(run: Path, bundle: Path, tmp_path: Path) -> None:
