@@ -72,6 +72,7 @@ def test_where_no_model_is_named_it_is_the_default(folder: Path, capsys: pytest.
 def test_json_says_which_model_it_was(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = ("--source", "source", "--reference", "target", "--resamples", "9", "--quiet")
     assert json.loads(run_here(capsys, "evaluate", *text, "--json")[1])["model"] == "en-de-small"
+    assert "3 sentences of target, translated by en-de-small\n" in run_here(capsys, "evaluate", *text)[1]
     assert json.loads(run_here(capsys, "attention", LINES[0], "--json")[1])["model"] == "en-de-small"
     *_, whole = run_here(capsys, "score", "--source", "source", "--target", "target", "--json")[1].splitlines()
     assert json.loads(whole)["whole"]["model"] == "en-de-small"

@@ -33,7 +33,7 @@ def bundle(
     Parameters
     ----------
     model
-        The folder of a run, or of one of its checkpoints (RUN/checkpoints/step-N).
+        The folder of a run or of one of its checkpoints (RUN/checkpoints/step-N), or the name of a model.
     output
         The new folder.
     storage
