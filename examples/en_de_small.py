@@ -1,4 +1,4 @@
-"""The text behind the model en-de-small that is not simply a corpus: a held-out slice of Tatoeba, and joined lines.
+"""What the bundled model en-de-small needs beside its corpora: a held-out slice of Tatoeba, and joined lines.
 
     python examples/en_de_small.py hold-out train.tsv.xz --output tatoeba-dev.tsv
     python examples/en_de_small.py join train.tsv.xz --without tatoeba-dev.tsv --output joined.tsv
@@ -21,10 +21,10 @@ JOINED = 100_000
 
 def pairs(path: Path) -> Iterator[tuple[str, str]]:
     """The English and German of each line."""
-    with lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open(encoding="utf-8") as file:
-        for line in file:
-            english, german = line.rstrip("\n").split("\t")[:2]
-            yield english.strip(), german.strip()
+    raw = path.read_bytes()
+    for line in (lzma.decompress(raw) if path.suffix == ".xz" else raw).decode("utf-8").splitlines():
+        english, german = line.split("\t")[:2]
+        yield english.strip(), german.strip()
 
 
 def drawn(*words: object) -> int:
