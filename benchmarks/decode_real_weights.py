@@ -16,8 +16,8 @@ from typing import Any
 from rivals.contestants import OURS, ToolkitError
 from rivals.engine import Search, Sizes
 
-from heedful.checkpoint.averaging import AVERAGED
 from heedful.checkpoint.checkpoints import newest_sound, read_checkpoint
+from heedful.checkpoint.entries import AVERAGED
 from heedful.checkpoint.run_folder import read_run
 from heedful.errors import CheckpointError
 from heedful.evaluation.translation_scores import bleu

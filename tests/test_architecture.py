@@ -105,7 +105,9 @@ def test_there_are_no_rooms_for_leftovers() -> None:
 SCORES = ["evaluate", "--hypothesis", "README.md", "--reference", "README.md", "--resamples", "9"]
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["presets"], ["config"], ["runs", "tests"], SCORES])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["presets"], ["config"], ["runs", "tests"], ["models"], SCORES]
+)
 def test_light_commands_load_no_torch(arguments: list[str]) -> None:
     code = (
         "import sys\nfrom heedful.cli.main import main\n"

@@ -54,8 +54,8 @@ def test_commands_stand_in_the_order_of_a_users_journey() -> None:
     lines = [line.split() for line in run("--help").stdout.splitlines()]
     shown = [words[1] for words in lines if len(words) > 2 and words[0] == "│"]
     journey = [
-        *("demo", "prepare", "data", "plan", "train", "average", "translate", "score", "attention", "evaluate"),
-        *("compare", "runs", "curves", "report", "presets", "config"),
+        *("demo", "prepare", "data", "plan", "train", "average", "models", "translate", "score", "attention"),
+        *("evaluate", "compare", "runs", "curves", "report", "bundle", "presets", "config"),
     ]
     assert [word for word in shown if word in journey] == journey
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import sacrebleu
 
-from heedful.checkpoint.checkpoints import MODEL
+from heedful.checkpoint.entries import MODEL
 from heedful.cli import demo_display
 from heedful.cli.main import main
 from heedful.config import Config

@@ -250,7 +250,7 @@ def test_a_comparison_is_shown(folder: Path, capsys: pytest.CaptureFixture[str])
     [
         (["bad.out", "none.out", "--reference", "test.de"], "there is no file none.out"),
         (["bad.out", "short.de", "--reference", "test.de"], "test.de has 5 lines and short.de has 4"),
-        (["bad.out", "good-run", "--reference", "test.de"], "good-run is a folder, so a model, and --source was not"),
+        (["bad.out", "good-run", "--reference", "test.de"], "good-run is a model, and --source was not"),
         (["empty.de", "good.out", "--reference", "test.de"], "empty.de is empty"),
         (["binary.de", "good.out", "--reference", "test.de"], "binary.de, line 1: not UTF-8"),
         (["bad.out", "good.out", "--reference", "test.de", "--model", "x"], "Unknown option: --model"),

@@ -17,6 +17,8 @@ from tests.trained_toys import SMALL, train_toy
 
 import heedful
 from heedful import Transformer
+from heedful.checkpoint.bundle import write_bundle
+from heedful.checkpoint.models import read_model
 from heedful.presets import resolve
 
 PAGE = (DOCS / "formats.md").read_text(encoding="utf-8")
@@ -58,6 +60,15 @@ def test_every_file_is_named(run: Path) -> None:
     for path in [*run.rglob("*"), *corpus.rglob("*")]:
         name = re.sub(r"^step-\d+$", "step-", path.name)
         assert name in PAGE, path
+
+
+def test_what_a_bundle_adds_is_named(run: Path, tmp_path: Path) -> None:
+    bundle = write_bundle(read_model(run), tmp_path / "bundle", card=b"# A toy", spoken=("en", "de"))
+    files = [bundle / "run.json", bundle / "averaged" / "state.json"]
+    named = [name for path in files for name in fields(json.loads(path.read_text()))]
+    assert {"bundle", "languages", "storage"} <= set(named)
+    assert [name for name in named if not is_named(name)] == []
+    assert [path for path in bundle.rglob("*") if path.name not in PAGE] == []
 
 
 def test_weights_are_under_the_models_names_and_the_shared_matrix_is_there_once(run: Path) -> None:

@@ -62,6 +62,8 @@ def write_files(recipe: str, folder: Path) -> None:
         mine = generated[120 * place : 120 * place + size]
         for name in (name for name in names if name.startswith(f"{stem}.")):
             write(folder / name, (pair.english if ".en" in name else pair.german for pair in mine))
+    if "card.md" in commands:
+        write(folder / "card.md", ["# Generated sentences, English to German"])
     if "pairs.tsv" in commands:
         write(folder / "pairs.tsv", (f"{pair.english}\t{pair.german}" for pair in generated[:600]))
 
@@ -79,13 +81,13 @@ def run_here(words: list[str]) -> None:
 
 
 def model_before(recipe: str, folder: Path) -> None:
-    """What "Fine-tuning" and "Several GPUs" take for granted: the corpus and the model of the first recipe."""
+    """What "Fine-tuning" and others take for granted: the corpus and the model of the first recipe."""
     if not any(word.startswith("heedful prepare") and "--output corpus" in word for word in commands_of(recipe)):
         first = RECIPES["Translation, two files"]
         write_files(first, folder)
         for command in commands_of(first)[:1] + commands_of(first)[2:3]:
             run_here(shortened(command))
-        if "run" not in re.findall(r"--init (\S+)", recipe):
+        if not re.findall(r"--init run\b|heedful bundle run\b", recipe):
             shutil.rmtree(folder / "run")
 
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 from tests.training_toys import TASKS, toy_sentences, write_toy
 
-from heedful.checkpoint.averaging import AVERAGED
 from heedful.checkpoint.checkpoints import read_checkpoint
+from heedful.checkpoint.entries import AVERAGED
 from heedful.checkpoint.models import load_weights
 from heedful.data.corpus import Corpus
 from heedful.presets import resolve

@@ -15,15 +15,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from tests.trained_toys import train_toy
 from tests.training_toys import toy_sentences
 
 import heedful
-from heedful.checkpoint.bundle import write_bundle
-from heedful.checkpoint.models import read_model
+from heedful.checkpoint import names
 from heedful.cli.main import main
-from heedful.errors import CheckpointError, SearchError
+from heedful.errors import SearchError
 from heedful.search import translator as translator_module
 from heedful.search.hypotheses import Hypothesis
 from heedful.search.options import SearchOptions
@@ -223,8 +221,9 @@ def test_a_model_that_cannot_be_read_is_named(
 
 
 def test_what_is_no_model_is_refused_with_the_reason(
-    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(names, "BUNDLED", tmp_path / "nothing-bundled")
     with (tmp_path / "model.pt").open("wb") as file:
         pickle.dump({"weights": 1}, file)
     (tmp_path / "empty").mkdir()
@@ -262,35 +261,22 @@ def test_files_of_different_length_are_refused(model: Path, tmp_path: Path, caps
     assert "one has 1 lines and" in errors
 
 
-def test_a_bundle_is_small_and_translates_alike(model: Path, translator: heedful.Translator, tmp_path: Path) -> None:
-    bundle = write_bundle(read_model(model), tmp_path / "bundle", dtype=torch.bfloat16)
-    weights = bundle / "averaged" / "model.safetensors"
-    assert weights.stat().st_size < 0.6 * (model / "averaged" / "model.safetensors").stat().st_size
-    loaded = heedful.load(bundle, device="cpu")
-    scores, expected = (one.score(LINES[:5], LINES[:5]) for one in (loaded, translator))
-    for one, other in zip(scores, expected, strict=True):
-        assert one.log_probability == pytest.approx(other.log_probability, rel=0.05)
-    with pytest.raises(CheckpointError, match="is there already"):
-        write_bundle(read_model(model), bundle)
-
-
-def test_a_bundle_does_not_say_where_it_was_trained(model: Path, tmp_path: Path) -> None:
-    run = Path(shutil.copytree(model, tmp_path / "run"))
-    typed = {"words": ["train", "/secret/corpus", "--output", "/secret/run"], "folder": "/secret"}
-    description = json.loads((run / "run.json").read_text())
-    assert str(model.parent) in description["data"]["folder"]
-    (run / "run.json").write_text(json.dumps({**description, "init": "/secret/old", "command": typed}))
-    bundle = write_bundle(read_model(run), tmp_path / "bundle")
-    written = [path for path in bundle.rglob("*") if path.is_file()]
-    private = (b"secret", str(model.parent).encode(), str(tmp_path).encode())
-    assert [path.name for path in written if any(word in path.read_bytes() for word in private)] == []
-    kept = json.loads((bundle / "run.json").read_text())
-    assert all(kept[name] == description[name] for name in ("config", "vocabularies", "environment"))
-
-
 def test_a_translation_is_one_line(translator: heedful.Translator) -> None:
     line_end = tuple(translator.saved.target_subwords.encode(["a\nb"])[0].tolist())
     parts = [[Hypothesis(np.array(line_end), -1.0, -1.0, np.zeros(1, np.int64))]]
     assert translator._translations(parts, SearchOptions())[0].text == "a b"
     with pytest.raises(SearchError, match="are not numbers"):
         translator._translations([[]], SearchOptions())
+
+
+def test_the_first_translation_waits_for_nothing_that_it_does_not_need(model: Path) -> None:
+    """torch's compiler takes longer to load than torch; pictures and scores are for other commands."""
+    code = (
+        "import sys, torch\nbefore = set(sys.modules)\nfrom heedful.cli.main import main\n"
+        f"try:\n    main(['translate', '--model', {str(model)!r}, 'ba de'])\nexcept SystemExit:\n    pass\n"
+        "print(*sorted(set(sys.modules) - before), file=sys.stderr)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    loaded = set(result.stderr.split())
+    assert "heedful.search.translator" in loaded
+    assert not loaded & {"torch._dynamo", "sympy", "triton", "matplotlib", "sacrebleu", "sacremoses", "tensorboard"}

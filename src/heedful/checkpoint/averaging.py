@@ -9,18 +9,9 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from heedful.checkpoint.atomic import new_folder, sha256, write_json
-from heedful.checkpoint.checkpoints import (
-    FORMAT,
-    FORMAT_VERSION,
-    MODEL,
-    STATE,
-    Entry,
-    read_checkpoint,
-    scheduled_entries,
-)
+from heedful.checkpoint.checkpoints import read_checkpoint, scheduled_entries
+from heedful.checkpoint.entries import AVERAGED, FORMAT, FORMAT_VERSION, MODEL, STATE, Entry
 from heedful.errors import CheckpointError
-
-AVERAGED = "averaged"
 
 
 def average(run: Path, *, last: int) -> list[int]:

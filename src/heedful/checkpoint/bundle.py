@@ -7,35 +7,80 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
-import torch
-from safetensors.torch import save_file
+from safetensors import SafetensorError
+from safetensors.torch import save
+from torch import Tensor
 
 from heedful.checkpoint.atomic import new_folder, sha256, write_json
-from heedful.checkpoint.averaging import AVERAGED
-from heedful.checkpoint.checkpoints import FORMAT, FORMAT_VERSION, MODEL, STATE
+from heedful.checkpoint.card import CARD, languages
+from heedful.checkpoint.entries import AVERAGED, FORMAT, FORMAT_VERSION, MODEL, STATE
 from heedful.checkpoint.models import SavedModel
-from heedful.checkpoint.run_folder import RUN
+from heedful.checkpoint.run_folder import RUN, read_run
+from heedful.checkpoint.storage import packed
 from heedful.errors import CheckpointError
 
 
 def write_bundle(
-    saved: SavedModel, folder: Path, *, dtype: torch.dtype = torch.bfloat16, overwrite: bool = False
+    saved: SavedModel,
+    folder: Path,
+    *,
+    storage: str = "int8",
+    card: bytes | None = None,
+    spoken: tuple[str, str] | None = None,
+    overwrite: bool = False,
 ) -> Path:
-    """Write a model's weights, configuration and subwords into a new folder."""
-    if folder.exists() and not overwrite:
-        raise CheckpointError(f"{folder} is there already; give another folder, or say that it may be overwritten")
-    weights = {name: value.to(dtype).contiguous() for name, value in saved.model.state_dict().items()}
-    # Where it was trained is nobody's business.
-    unsaid = {"data": {**saved.description["data"], "folder": None}, "init": None, "command": None}
-    description = {**saved.description, **unsaid}
-    with new_folder(folder) as place:
-        for side in saved.description["vocabularies"].values():
-            shutil.copytree(saved.run / side["folder"], place / side["folder"], dirs_exist_ok=True)
-        (place / AVERAGED).mkdir()
-        save_file(weights, place / AVERAGED / MODEL)
-        head = {"format": FORMAT, "format_version": FORMAT_VERSION, "step": saved.step, "scheduled": False}
-        head["files"] = {MODEL: sha256(place / AVERAGED / MODEL)}
-        write_json(place / AVERAGED / STATE, {**head, "state": {}})
-        write_json(place / RUN, description)
+    """Write a model's weights, configuration, subwords and card into a new folder.
+
+    ``card``: what ``README.md`` says of the model, the one in the model's own folder when not given. ``spoken``: the
+    languages of source and target, what `languages` finds when not given.
+    """
+    if folder.exists():
+        _require_replaceable(folder, overwrite=overwrite)
+    own_card = saved.run / CARD
+    if card is None and own_card.is_file():
+        card = own_card.read_bytes()
+    description = _description(saved, spoken or languages(saved.description))
+    try:
+        with new_folder(folder) as place:
+            for name in {side["folder"] for side in saved.description["vocabularies"].values()}:
+                shutil.copytree(saved.run / name, place / name)
+            _write_weights(packed(saved.model.state_dict(), storage), place / AVERAGED, saved.step, storage=storage)
+            write_json(place / RUN, description)
+            if card is not None:
+                (place / CARD).write_bytes(card)
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(f"{folder} could not be written: {error}") from None
     return folder
+
+
+def _write_weights(weights: dict[str, Tensor], folder: Path, step: int, *, storage: str) -> None:
+    folder.mkdir()
+    (folder / MODEL).write_bytes(save(weights))  # save_file would let nobody but its owner read it
+    head = {"format": FORMAT, "format_version": FORMAT_VERSION, "step": step, "scheduled": False}
+    head |= {"storage": storage, "files": {MODEL: sha256(folder / MODEL)}}
+    write_json(folder / STATE, {**head, "state": {}})
+
+
+def _description(saved: SavedModel, spoken: tuple[str, str] | None) -> dict[str, Any]:
+    """``run.json`` without what tells where it was trained: that is nobody's business."""
+    known = saved.description
+    return {
+        **known,
+        "data": {**known["data"], "folder": None},
+        "init": None,
+        "command": None,
+        "bundle": True,
+        "languages": {"source": spoken[0], "target": spoken[1]} if spoken else None,
+    }
+
+
+def _require_replaceable(folder: Path, *, overwrite: bool) -> None:
+    """Only a bundle may be replaced: a run in training, or somebody's other files, would be lost."""
+    if not overwrite:
+        raise CheckpointError(f"{folder} is there already: give another folder, or --overwrite to replace it")
+    if folder.is_dir() and not any(folder.iterdir()):
+        return
+    if not (folder / RUN).is_file() or not read_run(folder).get("bundle"):
+        raise CheckpointError(f"{folder} is not a bundle, and only bundles are overwritten: give another folder")

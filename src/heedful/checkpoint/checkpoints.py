@@ -6,8 +6,6 @@ hashes agree is complete. This module does not know what a training step is.
 
 from __future__ import annotations
 
-import json
-import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +16,10 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from heedful.checkpoint.atomic import new_folder, sha256, write_json
+from heedful.checkpoint.entries import FORMAT, FORMAT_VERSION, MODEL, OPTIMIZER, STATE, Entry, entries, read_state
+from heedful.checkpoint.storage import unpacked
 from heedful.errors import CheckpointError
 
-FORMAT, FORMAT_VERSION = "heedful checkpoint", 1
-STATE, MODEL, OPTIMIZER = "state.json", "model.safetensors", "optimizer.safetensors"
 WITH_OPTIMIZER = 2
 """Of the last checkpoints, how many keep their optimiser: the newest, and one to fall back on."""
 
@@ -37,21 +35,6 @@ class Checkpoint:
     """Plain data: configuration, counters, scores."""
     scheduled: bool = True
     """False for one written because somebody stopped the run: it counts neither for averages nor for keeping."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A checkpoint on disk, not read yet."""
-
-    step: int
-    folder: Path
-
-
-def entries(run: Path) -> list[Entry]:
-    """The checkpoints of a run, oldest first."""
-    folder = run / "checkpoints"
-    found = [(re.fullmatch(r"step-(\d+)", path.name), path) for path in (folder.iterdir() if folder.is_dir() else ())]
-    return sorted((Entry(int(match[1]), path) for match, path in found if match), key=lambda entry: entry.step)
 
 
 def write_checkpoint(run: Path, checkpoint: Checkpoint) -> Path:
@@ -76,7 +59,7 @@ def write_checkpoint(run: Path, checkpoint: Checkpoint) -> Path:
 
 
 def read_checkpoint(folder: Path, *, optimizer: bool = True) -> Checkpoint:
-    """Read a checkpoint, once its hashes have been found right."""
+    """Read a checkpoint, once its hashes have been found right; small weights (`storage`) come as float32."""
     head = read_state(folder)
     tensors: dict[str, dict[str, Tensor]] = {MODEL: {}, OPTIMIZER: {}}
     for name in (MODEL, OPTIMIZER) if optimizer else (MODEL,):
@@ -86,26 +69,8 @@ def read_checkpoint(folder: Path, *, optimizer: bool = True) -> Checkpoint:
         if sha256(path) != head["files"][name]:
             raise CheckpointError(f"{path} is damaged: its contents are not what was written")
         tensors[name] = load_file(path)
-    return Checkpoint(head["step"], tensors[MODEL], tensors[OPTIMIZER], head["state"], head["scheduled"])
-
-
-def read_state(folder: Path) -> dict[str, Any]:
-    """The ``state.json`` of a checkpoint, once it is sure that it is one and of this version."""
-    path = folder / STATE
-    try:
-        head = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise CheckpointError(f"{folder} is not a checkpoint: no {STATE} in it") from None
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path} is damaged: {error}") from None
-    if not isinstance(head, dict) or head.get("format") != FORMAT:
-        raise CheckpointError(f"{path} is not the state of a checkpoint")
-    if head.get("format_version") != FORMAT_VERSION:
-        version = head.get("format_version")
-        raise CheckpointError(f"{path} is of format version {version}; this heedful reads version {FORMAT_VERSION}")
-    if absent := [name for name in ("step", "scheduled", "files", "state") if name not in head]:
-        raise CheckpointError(f"{path} is damaged: it has no {', '.join(absent)}")
-    return head
+    model = unpacked(tensors[MODEL], head.get("storage"), where=str(folder / MODEL))
+    return Checkpoint(head["step"], model, tensors[OPTIMIZER], head["state"], head["scheduled"])
 
 
 def newest_sound(run: Path) -> tuple[Checkpoint | None, list[str]]:

@@ -9,8 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from heedful.checkpoint.averaging import AVERAGED
-from heedful.checkpoint.checkpoints import STATE, entries, read_checkpoint, read_state
+from heedful.checkpoint.checkpoints import read_checkpoint
+from heedful.checkpoint.entries import AVERAGED, STATE, entries, newest_weights, read_state
+from heedful.checkpoint.names import model_folder
 from heedful.checkpoint.run_folder import RUN, read_run
 from heedful.config import SECTIONS, Config
 from heedful.errors import CheckpointError, ConfigError
@@ -30,7 +31,7 @@ class SavedModel:
     description: dict[str, Any]
     """``run.json``."""
     model: Transformer
-    """On the CPU, in the precision it was saved in."""
+    """On the CPU, in the precision it was trained in."""
     source_subwords: Subwords
     target_subwords: Subwords
 
@@ -38,10 +39,9 @@ class SavedModel:
 def read_model(place: Path | str) -> SavedModel:
     """The model in a run folder, or of one of its checkpoints: ``RUN``, ``RUN/averaged``, ``RUN/checkpoints/step-N``.
 
-    Of a run it is the average of the last checkpoints where there is one, and otherwise, or when the run has gone on
-    since, the newest checkpoint.
+    Where there is no such folder, it is the model of that name that comes with heedful. Of a run it is the average of
+    the last checkpoints where there is one, and otherwise, or when the run has gone on since, the newest checkpoint.
     """
-    place = Path(place)
     run, weights_from = located(place)
     description = read_run(run)
     config = run_config(description, run)
@@ -50,7 +50,9 @@ def read_model(place: Path | str) -> SavedModel:
     with torch.device("meta"):
         model = Transformer(config.model, **sizes)
     load_weights(model, checkpoint.model, where=str(weights_from), assign=True)
-    source, target = (Subwords.load(run / description["vocabularies"][side]["folder"]) for side in ("source", "target"))
+    folders = [description["vocabularies"][side]["folder"] for side in ("source", "target")]
+    loaded = {folder: Subwords.load(run / folder) for folder in set(folders)}  # most often one for both
+    source, target = (loaded[folder] for folder in folders)
     return SavedModel(run, weights_from, checkpoint.step, config, description, model.eval(), source, target)
 
 
@@ -65,8 +67,9 @@ def load_weights(model: Transformer, weights: dict[str, Tensor], *, where: str, 
     model.load_state_dict(weights, assign=assign)
 
 
-def located(place: Path) -> tuple[Path, Path]:
-    """The run folder and the folder of the weights of what `read_model` takes."""
+def located(model: Path | str) -> tuple[Path, Path]:
+    """The run folder of a model, and the folder of its weights."""
+    place = model_folder(model)
     if place.is_file():
         raise CheckpointError(f"{place} is {_kind_of_file(place)}; a model is the folder of a run (`heedful train`)")
     if (place / STATE).is_file() or place.name.startswith("step-"):
@@ -78,16 +81,15 @@ def located(place: Path) -> tuple[Path, Path]:
 
 
 def _newest_weights(run: Path) -> Path:
-    there = entries(run)
-    averaged = run / AVERAGED
-    if averaged.is_dir() and (not there or read_state(averaged)["step"] >= there[-1].step):
-        return averaged
-    if not there:
+    newest = newest_weights(run)
+    if newest is None:
         raise CheckpointError(f"{run} has no checkpoint yet: its training has just begun, or was stopped before one")
-    newest = there[-1].folder
+    if newest.name == AVERAGED:
+        return newest
     try:
         read_checkpoint(newest, optimizer=False)
     except CheckpointError as error:
+        there = entries(run)
         advice = f"; the one before is {there[-2].folder}: give that" if len(there) > 1 else ""
         raise CheckpointError(f"{error}{advice}") from None
     return newest

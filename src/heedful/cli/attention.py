@@ -79,7 +79,8 @@ def attention(
     layer = _layer(layer, len(maps.cross))
     files = _written(maps, output, png, layer=layer, overwrite=overwrite)
     if as_json:
-        print_json(_described(maps, layer, weights=weights) | {"files": [str(path) for path in files]})
+        facts = {"model": model.named().model, **_described(maps, layer, weights=weights)}
+        print_json(facts | {"files": [str(path) for path in files]})
         return
     if alignment:
         print(_alignment(maps, layer)["pharaoh"])

@@ -39,11 +39,12 @@ def average(
     """
     if last < 1:
         raise HeedfulError(f"--last {last}: must be at least 1")
-    from heedful.checkpoint.averaging import AVERAGED
     from heedful.checkpoint.averaging import average as write_average
+    from heedful.checkpoint.entries import AVERAGED
     from heedful.checkpoint.run_folder import read_run
 
-    read_run(run)
+    if read_run(run).get("bundle"):
+        raise HeedfulError(f"{run} is a model to give away: it has no checkpoints, and its weights are final")
     steps = write_average(run, last=last)
     if as_json:
         print_json({"steps": steps, "folder": str(run / AVERAGED)})

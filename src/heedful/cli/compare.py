@@ -8,7 +8,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from heedful.cli import models
+from heedful.checkpoint.names import bundled_models
+from heedful.cli import measuring
 from heedful.cli.evaluation_display import print_comparison
 from heedful.cli.model_options import RunningOptions, SearchChoices
 from heedful.cli.numbers import require_at_least
@@ -48,7 +49,7 @@ def compare(
     Parameters
     ----------
     a
-        A file with translations, or the run folder of a model.
+        A file with translations, or a model: its folder, or the name of one that comes with heedful.
     b
         The other one.
     reference
@@ -75,9 +76,9 @@ def compare(
     heedful compare old.out runs/base --source test.en --reference test.de --json
     """
     require_at_least(examples=(examples, 0), resamples=(resamples, 1), trials=(trials, 1))
-    files = [path for path in (a, b) if not path.is_dir()]
+    files = [path for path in (a, b) if not _is_model(path)]
     if len(files) < 2 and source is None:
-        raise ScoreError(f"{a if a.is_dir() else b} is a folder, so a model, and --source was not given to translate")
+        raise ScoreError(f"{b if a in files else a} is a model, and --source was not given to translate")
     read = [(path, read_lines(path)) for path in (reference, source, *files) if path is not None]
     require_aligned(read)
     lines = dict(read)
@@ -107,10 +108,14 @@ def compare(
         print_comparison(facts)
 
 
+def _is_model(path: Path) -> bool:
+    return path.is_dir() or (not path.exists() and str(path) in bundled_models())
+
+
 def _translations(
     run: Path, test: TestSet, running: RunningOptions, search: SearchChoices, *, quiet: bool
 ) -> list[str]:
     translator = dataclasses.replace(running, model=str(run)).translator()
     options = search.options(translator)
     with progress(unit="sentences", quiet=quiet) as report:
-        return models.translated(translator, test.sources or [], options=options, report=report).outputs
+        return measuring.translated(translator, test.sources or [], options=options, report=report).outputs

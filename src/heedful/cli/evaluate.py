@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from heedful.cli import models
+from heedful.cli import measuring
 from heedful.cli.evaluation_display import print_evaluation
 from heedful.cli.model_options import ModelOptions, SearchChoices
 from heedful.cli.numbers import require_at_least
@@ -77,6 +77,8 @@ def evaluate(
 
     heedful evaluate --hypothesis test.out --source test.en --reference test.de --json
     """
+    if hypothesis is None and source is not None:
+        model = model.named()
     _require_sense(model.model, hypothesis, source=source, output=output)
     require_at_least(examples=(examples, 0), resamples=(resamples, 1))
     language = language or language_of(reference)
@@ -125,8 +127,8 @@ def _of_model(
     translator = model.translator()
     options = search.options(translator)
     with progress(unit="sentences", quiet=quiet) as report:
-        found = models.translated(translator, sources, options=options, report=report)
-        likelihood = models.likelihood(translator, sources, test.references, report=report)
+        found = measuring.translated(translator, sources, options=options, report=report)
+        likelihood = measuring.likelihood(translator, sources, test.references, report=report)
     speed = {
         "device": found.device,
         "seconds": found.seconds,

@@ -19,7 +19,8 @@ LONGEST = 400
 def print_evaluation(facts: dict[str, Any]) -> None:
     """What ``heedful evaluate`` says to a person."""
     out = console()
-    out.print(Text(f"{facts['sentences']:,} sentences of {facts['reference']}\n"))
+    by = f", translated by {facts['model']}" if facts["model"] is not None else ""
+    out.print(Text(f"{facts['sentences']:,} sentences of {facts['reference']}{by}\n"))
     numbers = ("value", "95 % interval")
     table = _with_signatures(plain_table("score", *numbers, "signature", right=numbers))
     for score in facts["scores"]:

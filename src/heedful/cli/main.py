@@ -16,12 +16,14 @@ from cyclopts import App, CycloptsError, UnusedCliTokensError
 from heedful import __version__
 from heedful.cli.attention import attention
 from heedful.cli.average import average
+from heedful.cli.bundle import bundle
 from heedful.cli.compare import compare
 from heedful.cli.config import config
 from heedful.cli.curves import curves
 from heedful.cli.data import data
 from heedful.cli.demo import demo
 from heedful.cli.evaluate import evaluate
+from heedful.cli.models import models
 from heedful.cli.plan import plan
 from heedful.cli.prepare import prepare
 from heedful.cli.presets import presets
@@ -49,6 +51,7 @@ COMMANDS = [
     plan,
     train,
     average,
+    models,
     translate,
     score,
     attention,
@@ -57,6 +60,7 @@ COMMANDS = [
     runs,
     curves,
     report,
+    bundle,
     presets,
     config,
 ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
+from heedful.checkpoint.names import DEFAULT, default_model
 from heedful.errors import SearchError
 
 if TYPE_CHECKING:
@@ -28,7 +29,13 @@ class ModelOptions:
     """Which model, and where it runs."""
 
     model: Annotated[
-        str | None, _option("The folder of a run, or of one of its checkpoints (RUN/checkpoints/step-N).", MODEL)
+        str | None,
+        _option(
+            "The folder of a run or of one of its checkpoints (RUN/checkpoints/step-N), or the name of a model that "
+            f"`heedful models` lists; {DEFAULT} when not given.",
+            MODEL,
+            show_default=False,
+        ),
     ] = None
     device: Annotated[str, _option("auto, cpu, cuda or cuda:N.", MODEL)] = "auto"
     precision: Annotated[
@@ -39,9 +46,14 @@ class ModelOptions:
     ] = 0
     threads: Annotated[int | None, _option("CPU threads; all cores when not given.", MODEL)] = None
 
+    def named(self) -> ModelOptions:
+        """The same with the default model where none was given, if heedful came with it."""
+        return self if self.model is not None else dataclasses.replace(self, model=default_model())
+
     def translator(self) -> Translator:
         """Load the model."""
-        if self.model is None:
+        model = self.named().model
+        if model is None:
             raise SearchError("which model? Give --model RUN, the folder that `heedful train` made")
         if self.batch_size < 0:
             raise SearchError(f"--batch-size {self.batch_size}: must be at least 0")
@@ -51,7 +63,7 @@ class ModelOptions:
 
         if self.threads is not None:
             torch.set_num_threads(max(1, self.threads))
-        return Translator.load(self.model, device=self.device, precision=self.precision, batch_size=self.batch_size)
+        return Translator.load(model, device=self.device, precision=self.precision, batch_size=self.batch_size)
 
 
 @Parameter(name="*")

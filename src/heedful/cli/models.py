@@ -1,69 +1,71 @@
-"""How a command that scores a model gets translations and likelihoods out of it, and what that took."""
+"""``heedful models``."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Annotated
 
-from heedful.cli.progress import Report
-from heedful.evaluation.perplexity import perplexity
+from cyclopts import Parameter
+from rich.table import Table
+from rich.text import Text
 
-if TYPE_CHECKING:
-    from heedful.search.options import SearchOptions
-    from heedful.search.translator import Translator
+from heedful.cli.terminal import console, plain_table, print_json
+from heedful.report.models import Listed, bundled, models_in
 
-
-@dataclass(frozen=True)
-class Translated:
-    """Translations, and how fast they came; tokens are subwords, END included."""
-
-    outputs: list[str]
-    tokens: int
-    seconds: float
-    device: str
+USUAL = (Path(), Path("runs"))
 
 
-@dataclass(frozen=True)
-class Likelihood:
-    """How probable a model finds the references; every sentence ends in one more subword and one more word."""
+def models(
+    *folders: Path,
+    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+) -> None:
+    """List the models that can be given to --model: those that come with heedful, and those of your runs.
 
-    log_probability: float
-    subwords: int
-    words: int
+    Each with the size of its weights, its parameters, its languages where they are known, after how many steps it was
+    saved, and the first line of its card (README.md in its folder) or, without one, its preset and training text.
+    `heedful runs` says how training goes.
 
-    def described(self) -> dict[str, float | None]:
-        """The numbers as JSON has them: null for what is not finite."""
-        numbers = {
-            "per_subword": perplexity(-self.log_probability, self.subwords),
-            "per_word": perplexity(-self.log_probability, self.words),
-            **dataclasses.asdict(self),
-        }
-        return {name: number if math.isfinite(number) else None for name, number in numbers.items()}
+    Parameters
+    ----------
+    folders
+        Where runs lie; the current folder and runs/ when none is given.
+    as_json
+        Print JSON.
+
+    Examples
+    --------
+    heedful models
+
+    heedful models experiments/ ~/bundles --json
+    """
+    found = [*bundled(), *models_in(folders or [folder for folder in USUAL if folder.is_dir()])]
+    if as_json:
+        print_json([dataclasses.asdict(model) for model in found])
+        return
+    out = console()
+    if not found:
+        places = ", ".join(map(str, folders)) or "this folder or in runs/"
+        out.print(
+            Text(f"no models: none came with heedful, and there is no run in {places}; `heedful train` makes one")
+        )
+        return
+    out.print(table_of(found))
 
 
-def translated(translator: Translator, sources: Sequence[str], *, options: SearchOptions, report: Report) -> Translated:
-    """The best translation of each line."""
-    outputs: list[str] = []
-    tokens, began = 0, time.perf_counter()
-    for hypotheses in translator.hypotheses(sources, options):
-        outputs.append(hypotheses[0].text)
-        tokens += len(hypotheses[0].ids) + 1
-        report("translating", len(outputs), len(sources))
-    return Translated(outputs, tokens, time.perf_counter() - began, str(translator.device))
-
-
-def likelihood(
-    translator: Translator, sources: Sequence[str], references: Sequence[str], *, report: Report
-) -> Likelihood:
-    """How probable the model finds the references, given their sources."""
-    total, subwords = 0.0, 0
-    pairs = zip(sources, references, strict=True)
-    for done, scored in enumerate(translator.scores(pairs), start=1):
-        total += scored.log_probability
-        subwords += scored.tokens
-        report("reading the references", done, len(references))
-    return Likelihood(total, subwords, sum(len(line.split()) + 1 for line in references))
+def table_of(found: list[Listed]) -> Table:
+    """A row for each model."""
+    numbers = ("MB", "parameters", "steps")
+    table = plain_table("model", *numbers, "languages", "about", right=numbers)
+    # A long path goes on in the next line, whole: it is there to be copied.
+    table.columns[0].overflow = "fold"
+    for model in found:
+        table.add_row(
+            Text(model.model),
+            "–" if model.bytes is None else f"{model.bytes / 1e6:.1f}",
+            "–" if model.parameters is None else f"{model.parameters:,}",
+            "–" if model.step is None else f"{model.step:,}",
+            model.languages or "–",
+            Text(model.about),
+        )
+    return table

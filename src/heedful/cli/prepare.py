@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 from rich.text import Text
 
+from heedful.checkpoint.names import bundled_models
 from heedful.cli.progress import progress
 from heedful.cli.terminal import console, plain_table, print_json
 from heedful.config import DataConfig
@@ -88,7 +89,7 @@ def prepare(
     separate_vocabularies
         One vocabulary for each side instead of a shared one.
     tokenizer
-        Reuse the vocabulary of this folder or prepared corpus instead of learning one.
+        Reuse the vocabulary of this folder, prepared corpus or model (a folder or a name) instead of learning one.
     max_length
         Tokens of a side, END included, above which a pair is left out.
     max_ratio
@@ -126,7 +127,7 @@ def prepare(
         validation=_corpora("valid-", valid_source, valid_target, valid_tsv, valid_jsonl, fields),
         exclude=tuple(Path(path) for path in exclude),
         vocab_size=vocab_size,
-        tokenizer=tokenizer,
+        tokenizer=None if tokenizer is None else _vocabulary(tokenizer),
         separate_vocabularies=separate_vocabularies,
         rules=Rules(keep=frozenset(keep), max_length=max_length, max_ratio=max_ratio),
         on_bad_line=on_bad_line,
@@ -142,6 +143,11 @@ def prepare(
         print_json(report)
     elif not quiet:
         _print(report, output, time.monotonic() - began)
+
+
+def _vocabulary(tokenizer: Path) -> Path:
+    """The folder that is meant: what is there, or else the model of this name."""
+    return tokenizer if tokenizer.exists() else bundled_models().get(str(tokenizer), tokenizer)
 
 
 def _corpora(

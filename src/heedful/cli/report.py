@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from heedful.cli import models
+from heedful.cli import measuring
 from heedful.cli.model_options import ModelOptions, SearchChoices
 from heedful.cli.numbers import require_at_least
 from heedful.cli.progress import progress
@@ -54,13 +54,14 @@ def report(
     Parameters
     ----------
     run
-        The folder that `heedful train` made.
+        The folder that `heedful train` made, or a model that `heedful models` lists.
     source
         Score the translations of this text instead of the validation text.
     reference
         How --source should be translated; line n belongs to line n.
     output
-        Where to write the page; report.html in the run's folder when not given.
+        Where to write the page; report.html in the run's folder when not given, or here for a model that comes with
+        heedful.
     examples
         How many of the best, the middling and the worst translations to show, each with its attention.
     language
@@ -84,11 +85,14 @@ def report(
     asked = _asked(source, reference, language=language)
     if no_scores and (asked is not None or model.model is not None):
         raise ReportError("--no-scores translates nothing: leave out --source, --reference and --model, or --no-scores")
+    from heedful.checkpoint.names import model_folder
     from heedful.report.new_files import require_free
     from heedful.report.run_page import run_sections, write_run_page
     from heedful.report.run_record import run_record
 
-    path = output or run / PAGE
+    given, run = run, model_folder(run)
+    # Nothing is written among the files of heedful itself.
+    path = output or (run / PAGE if given == run else Path(PAGE))
     record = run_record(run)
     require_free(path, overwrite=overwrite)
     scores, why_not = None, "--no-scores was given"
@@ -191,8 +195,8 @@ def _measured(work: _Work, translator: Translator, text: _Text, *, options: Sear
     # Three groups that do not overlap, however few sentences there are.
     count = min(work.examples, max(1, len(sources) // 3))
     with progress(unit="sentences", quiet=work.quiet) as reached:
-        found = models.translated(translator, sources, options=options, report=reached)
-        likelihood = models.likelihood(translator, sources, text.test.references, report=reached)
+        found = measuring.translated(translator, sources, options=options, report=reached)
+        likelihood = measuring.likelihood(translator, sources, text.test.references, report=reached)
         scored = system_report(text.test, found.outputs, language=text.language, examples=count)
         layer, examples = examples_with_attention(translator, scored.examples, report=reached)
     saved = translator.saved

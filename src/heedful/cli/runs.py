@@ -25,8 +25,8 @@ def runs(
 ) -> None:
     """List the training runs below a folder: state, progress, loss, and the best validation so far.
 
-    States: running, finished, interrupted (asked to stop), failed, killed (it says running, but its process is gone)
-    and unknown. A file that is broken is named below the list.
+    States: running, finished, interrupted (asked to stop), failed, killed (it says running, but its process is gone),
+    bundle (`heedful bundle` made it) and unknown. A file that is broken is named below the list.
 
     Parameters
     ----------

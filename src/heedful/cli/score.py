@@ -67,6 +67,7 @@ def score(
             print(_line(count, scored, as_json=as_json))
             report("scored", count, total)
     whole = {
+        "model": model.named().model,
         "pairs": count,
         "log_probability": sum_,
         "subwords": tokens,

@@ -50,7 +50,8 @@ def train(
     resume
         Go on from the last checkpoint of --output; without one, start and say so.
     init
-        Start from the weights of this run, or checkpoint (fine-tuning); the data must have its tokenizer (`prepare`).
+        Start from the weights of this model, a folder or a name (fine-tuning); the data must have been prepared with
+        its tokenizer.
     overwrite
         Replace a run that is there already.
     device

@@ -22,4 +22,6 @@ def initialize_linear(linear: nn.Linear, *, blocks: Sequence[int] | None = None)
 
 def initialize_embedding(weight_VD: Tensor) -> None:
     """Normal, with variance 1 / d_model."""
+    if weight_VD.is_meta:  # it has no values, and torch would load its whole compiler, seconds of it, to draw none
+        return
     nn.init.normal_(weight_VD, std=weight_VD.size(-1) ** -0.5)

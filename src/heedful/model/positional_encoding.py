@@ -26,9 +26,11 @@ def positional_encoding(
         raise ShapeError(f"length={length}, d_model={d_model}: must be positive")
     if d_model % 2:
         raise ShapeError(f"d_model={d_model} is odd: sinusoidal positions pair each sine with a cosine")
-    # In float64 whatever the result's type: at position 30,000 a float32 angle is off by a thousandth.
-    position = torch.arange(length, dtype=torch.float64)[:, None]
-    frequency = torch.exp(torch.arange(0, d_model, 2, dtype=torch.float64) * (-math.log(10000.0) / d_model))
+    # In float64 whatever the result's type: at position 30,000 a float32 angle is off by a thousandth. On the CPU
+    # whatever the default device: the meta device, on which models are built to be loaded, is slow to count.
+    exact = {"dtype": torch.float64, "device": "cpu"}
+    position = torch.arange(length, **exact)[:, None]
+    frequency = torch.exp(torch.arange(0, d_model, 2, **exact) * (-math.log(10000.0) / d_model))
     angle = position * frequency
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2).to(device=device, dtype=dtype)
 

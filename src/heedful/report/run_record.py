@@ -9,7 +9,7 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from heedful.checkpoint.checkpoints import entries, read_state
+from heedful.checkpoint.entries import entries, read_state
 from heedful.checkpoint.models import run_config
 from heedful.checkpoint.run_folder import METRICS, RUN, read_run
 from heedful.config import Config

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from heedful.checkpoint.entries import AVERAGED, STATE
 from heedful.checkpoint.run_folder import FORMAT, FORMAT_VERSION, METRICS, RUN, STATUS
 from heedful.errors import ReportError
 from heedful.report.run_files import Object, read_metrics, read_object
@@ -32,7 +33,8 @@ class Run:
 
     folder: str
     state: str
-    """running, finished, interrupted, failed; killed: running, but its process is gone; unknown: nothing says."""
+    """running, finished, interrupted, failed; killed: running, but its process is gone; bundle: nothing is trained
+    there, it is a model to give away; unknown: nothing says."""
     why: str
     model: str
     """The preset's name, or the sizes."""
@@ -86,12 +88,15 @@ def _run(folder: Path) -> Run | None:
     problems += metrics.problems if (folder / METRICS).exists() else ()
     description, status = description or {}, status or {}
     last = metrics.train[-1] if metrics.train else {}
+    bundle = description.get("bundle") is True
+    if bundle:
+        status = {"step": (read_object(folder / AVERAGED / STATE)[0] or {}).get("step")}
     fields = _Fields(status, folder / STATUS, problems)
     return Run(
         folder=str(folder),
-        state=_state(status),
+        state="bundle" if bundle else _state(status),
         why=str(status.get("why") or ""),
-        model=_model(description),
+        model=model_kind(description),
         parameters=_Fields(description, folder / RUN, problems).whole("parameters"),
         step=fields.whole("step"),
         steps=fields.whole("steps"),
@@ -157,7 +162,8 @@ def _best(status: Object, path: Path, problems: list[str]) -> Best | None:
     return Best(step, str(best.get("metric", "loss")), value) if step is not None and value is not None else None
 
 
-def _model(description: Object) -> str:
+def model_kind(description: Object) -> str:
+    """The preset that a ``run.json`` names, or the sizes of the model."""
     preset, config = description.get("preset"), description.get("config")
     if isinstance(preset, str):
         return preset

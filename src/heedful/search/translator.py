@@ -98,7 +98,7 @@ class Translator:
     def load(
         cls, model: Path | str, *, device: str = "auto", precision: str = "auto", batch_size: int = 0
     ) -> Translator:
-        """The model of a run folder, or of one of its checkpoints."""
+        """The model of a run folder, of one of its checkpoints, or of this name."""
         return cls(read_model(model), device=device, precision=precision, batch_size=batch_size)
 
     @property
@@ -257,7 +257,7 @@ class Translator:
 
 
 def load(model: Path | str, *, device: str = "auto", precision: str = "auto", batch_size: int = 0) -> Translator:
-    """A trained model, ready to translate: a run folder, or one of its checkpoints.
+    """A trained model, ready to translate: a run folder, one of its checkpoints, or a model that comes with heedful.
 
     ``device``: auto, cpu, cuda or cuda:N. ``precision``: auto (bfloat16 on CUDA, else float32), bfloat16, float32 or
     float64. ``batch_size``: sentences decoded together; 0 leaves it to the device.

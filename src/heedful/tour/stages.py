@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from heedful.checkpoint.atomic import new_folder
-from heedful.checkpoint.averaging import AVERAGED
-from heedful.checkpoint.checkpoints import STATE, scheduled_entries
+from heedful.checkpoint.checkpoints import scheduled_entries
+from heedful.checkpoint.entries import AVERAGED, STATE
 from heedful.checkpoint.run_folder import RUN, STATUS
 from heedful.config import Config
 from heedful.data.folder import MANIFEST

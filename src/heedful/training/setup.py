@@ -204,12 +204,17 @@ def _describe_run(task: Task, corpus: Corpus, machine: dict[str, Any]) -> None:
         "vocab_size": target,
         "source_vocab_size": source,
         "parameters": parameter_count(task.config.model, vocab_size=target, source_vocab_size=source),
-        "init": str(task.init.absolute()) if task.init else None,
+        "init": _named(task.init),
         "started": now(),
         "command": {"words": list(task.command), "folder": str(Path.cwd())} if task.command else None,
         "environment": machine,
     }
     write_run(task.run, description)
+
+
+def _named(model: Path | None) -> str | None:
+    """A model as ``run.json`` names it: by its folder, or by its name if it came with heedful."""
+    return None if model is None else str(model.absolute() if model.exists() else model)
 
 
 def manifest_hash(corpus: Corpus) -> str:
@@ -219,6 +224,11 @@ def manifest_hash(corpus: Corpus) -> str:
 
 def _require_same(task: Task, corpus: Corpus, report: Reporter) -> None:
     stored = read_run(task.run)
+    if stored.get("bundle"):
+        raise CheckpointError(
+            f"{task.run} is a model to give away, without what its training needs: start a new run with "
+            f"--init {task.run}"
+        )
     differing = differing_settings(stored["config"], describe(task.config))
     barred = [text for text in differing if text.partition(":")[0] not in MAY_CHANGE]
     if barred:
@@ -235,15 +245,14 @@ def _require_same(task: Task, corpus: Corpus, report: Reporter) -> None:
 
 
 def _init_weights(place: Path, corpus: Corpus) -> dict[str, torch.Tensor]:
-    """The weights of another run, once it is sure that its subwords are this corpus's."""
+    """The weights of another model, once it is sure that its subwords are this corpus's."""
     run, weights_from = located(place)
     description = read_run(run)
     for side in ("source", "target"):
         ours, theirs = corpus.manifest["vocabularies"][side], description["vocabularies"][side]
         if ours["sha256"] != theirs["sha256"]:
             raise CheckpointError(
-                f"{run} has other {side} subwords than {corpus.folder}: prepare the new data with "
-                f"--tokenizer {run / theirs['folder']}"
+                f"{place} has other {side} subwords than {corpus.folder}: prepare the new data with --tokenizer {run}"
             )
     return read_checkpoint(weights_from, optimizer=False).model
 

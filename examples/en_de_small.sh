@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# The model en-de-small that comes with heedful, from the corpora to the folder that is shipped, into the folder en-de.
+#
+#     examples/en_de_small.sh TATOEBA MSDOCS DEBIAN NEWS CAPTIONS [options of `heedful train`]
+#
+# TATOEBA is a file, English, tab, German; the others are folders: MSDOCS and DEBIAN with NAME.en.xz and NAME.de.xz, NEWS
+# with newstestYEAR.en-de.en.gz and .de.gz, CAPTIONS with Multi30k's val and test files. News and captions are never
+# trained on. CARD names the model's card. HEEDFUL and PYTHON name other programs, as in HEEDFUL="python3 -m heedful".
+set -euo pipefail
+heedful() { command ${HEEDFUL:-heedful} "$@"; }
+python() { command ${PYTHON:-python3} "$@"; }
+examples=$(dirname "$0")
+tatoeba=$1 msdocs=$2 debian=$3 news=$4 captions=$5
+shift 5
+
+# The text: what is held out of Tatoeba and what is joined from the rest; then two files of each corpus.
+mkdir -p en-de
+python "$examples"/en_de_small.py hold-out "$tatoeba" --output en-de/tatoeba-dev.tsv
+python "$examples"/en_de_small.py join "$tatoeba" --without en-de/tatoeba-dev.tsv --output en-de/joined.tsv
+cut -f 1 en-de/tatoeba-dev.tsv > en-de/tatoeba-dev.en
+cut -f 2 en-de/tatoeba-dev.tsv > en-de/tatoeba-dev.de
+corpora=()
+for source in "$msdocs"/*.en.xz "$debian"/*.en.xz; do
+    corpora+=(--source "$source" --target "${source%.en.xz}.de.xz")
+done
+excluded=()
+for file in "$news"/newstest2014*.en-de.*.gz "$captions"/{val,test}*.{en,de}.gz; do
+    excluded+=(--exclude "$file")
+done
+
+heedful prepare --tsv "$tatoeba"@2 --tsv en-de/joined.tsv "${corpora[@]}" \
+    --valid-source "$news"/newstest2013.en-de.en.gz --valid-target "$news"/newstest2013.en-de.de.gz \
+    --valid-tsv en-de/tatoeba-dev.tsv "${excluded[@]}" \
+    --vocab-size 12000 --on-bad-line drop --output en-de/corpus
+heedful train en-de/corpus --config "$examples"/en_de_small.toml --output en-de/run "$@"
+heedful curves en-de/run
+heedful bundle en-de/run --output en-de/en-de-small --languages en-de ${CARD:+--card "$CARD"}
+
+# The scores are those of what is shipped: int8.
+scored() { # name source reference
+    heedful evaluate --model en-de/en-de-small --source "$2" --reference "$3" --language de --output "en-de/$1.out" \
+        --json > "en-de/$1.json"
+}
+scored newstest2013 "$news"/newstest2013.en-de.{en,de}.gz
+scored tatoeba-dev en-de/tatoeba-dev.{en,de}
+scored newstest2014 "$news"/newstest2014.en-de.{en,de}.gz
+scored multi30k-val "$captions"/val.{en,de}.gz
+heedful models en-de

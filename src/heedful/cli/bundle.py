@@ -1,0 +1,113 @@
+"""``heedful bundle``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from heedful.cli.terminal import print_json
+from heedful.errors import HeedfulError
+
+Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
+
+
+def bundle(
+    model: str,
+    /,
+    *,
+    output: Path,
+    storage: str = "int8",
+    card: Path | None = None,
+    languages: str | None = None,
+    overwrite: Flag = False,
+    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+) -> None:
+    """Make a model to give away: weights, subwords, configuration and card, and nothing else of the run.
+
+    Every command takes the folder as it takes a run's; training goes on from it with `heedful train --init`. It
+    does not say where it was trained. What was written is read again before the command ends.
+
+    Parameters
+    ----------
+    model
+        The folder of a run or of one of its checkpoints (RUN/checkpoints/step-N), or the name of a model.
+    output
+        The new folder.
+    storage
+        How its weights are stored: int8 (a quarter of the bytes), bfloat16 (half) or float32 (as they are).
+    card
+        A text about the model, which becomes README.md: its data and their licences, scores, what it is bad at.
+    languages
+        Of source and target, as in en-de; by default the names of the corpus's files tell, if they do.
+    overwrite
+        Replace a bundle that is there already.
+    as_json
+        Print what was written as JSON.
+
+    Examples
+    --------
+    heedful bundle run --output en-de --card card.md
+
+    heedful bundle run/checkpoints/step-00005000 --output exact --storage float32 --languages en-de
+    """
+    spoken = _languages(languages)
+    text = None if card is None else _text(card)
+    from heedful.checkpoint.atomic import sha256
+    from heedful.checkpoint.bundle import write_bundle
+    from heedful.checkpoint.card import CARD
+    from heedful.checkpoint.card import languages as known_languages
+    from heedful.checkpoint.entries import MODEL
+    from heedful.checkpoint.models import read_model
+
+    write_bundle(read_model(model), output, storage=storage, card=text, spoken=spoken, overwrite=overwrite)
+    again = read_model(output)
+    spoken, weights = known_languages(again.description), again.weights_from / MODEL
+    facts = {
+        "folder": str(output),
+        "storage": storage,
+        "step": again.step,
+        "parameters": again.description["parameters"],
+        "bytes": sum(path.stat().st_size for path in output.rglob("*") if path.is_file()),
+        "weights": {"file": str(weights), "bytes": weights.stat().st_size, "sha256": sha256(weights)},
+        "languages": None if spoken is None else "-".join(spoken),
+        "card": str(output / CARD) if (output / CARD).exists() else None,
+    }
+    if as_json:
+        print_json(facts)
+    else:
+        _print(facts)
+
+
+def _print(facts: dict[str, Any]) -> None:
+    weights = facts["weights"]
+    print(f"{facts['folder']} is written: {facts['bytes'] / 1e6:.2f} MB, {facts['parameters']:,} parameters")
+    print(f"weights: {facts['storage']}, {weights['bytes'] / 1e6:.2f} MB, step {facts['step']:,}")
+    print(f"sha256: {weights['sha256']}  {weights['file']}")
+    if facts["card"] is None:
+        print("it has no card: --card FILE adds a text that says what it was trained on, and what it is good for")
+
+
+def _languages(given: str | None) -> tuple[str, str] | None:
+    if given is None:
+        return None
+    match = re.fullmatch(r"([a-z]{2,3})-([a-z]{2,3})", given)
+    if match is None:
+        raise HeedfulError(f"--languages {given}: must be two codes with a hyphen between them, such as en-de")
+    return match[1], match[2]
+
+
+def _text(path: Path) -> bytes:
+    """A card: text, so that every program can show it."""
+    try:
+        content = path.read_bytes()
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise HeedfulError(f"--card {path} is not UTF-8 text") from None
+    except OSError as error:
+        raise HeedfulError(f"--card {path} cannot be read: {error.strerror}") from None
+    if not content.strip():
+        raise HeedfulError(f"--card {path} is empty")
+    return content

@@ -1,0 +1,146 @@
+"""The models that come with heedful are the ones that were measured: pinned bytes, pinned words, a complete card.
+
+What to write into ``PINNED`` for a new model, and whether its sentences are safe to pin, says
+
+    python -m tests.system.test_bundled_models NAME "A sentence." "Another."
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+import pytest
+import torch
+
+import heedful
+from heedful.checkpoint.atomic import sha256
+from heedful.checkpoint.names import DEFAULT, bundled_models
+from heedful.search.options import SearchOptions
+from heedful.search.translator import Translation, Translator
+from heedful.symbols import END, START
+
+MOST_BYTES = 24_000_000
+HEADINGS = ("Data", "Licences", "Commands", "Scores", "What it is bad at")
+MARGIN = 0.1
+"""Natural logarithms by which each chosen subword is ahead of the next. Another processor's rounding moves a
+log-probability by some 1e-4: what is so far ahead stays ahead."""
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """What a released model is and says."""
+
+    sha256: str
+    """Of its weights."""
+    sentences: dict[str, str] = field(default_factory=dict)
+
+
+PINNED: dict[str, Pinned] = {}
+
+MODELS = bundled_models()
+pytestmark = pytest.mark.skipif(not MODELS and not PINNED, reason="no model comes with this heedful yet")
+each_model = pytest.mark.parametrize("name", list(MODELS))
+
+
+def weights_of(name: str) -> Path:
+    return MODELS[name] / "averaged" / "model.safetensors"
+
+
+def strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in [*value, *value.values()] if isinstance(value, dict) else value:
+            yield from strings(inner)
+
+
+def least_margin(translator: Translator, sentence: str, translation: Translation) -> float:
+    """How far the subwords of a translation are ahead of the next best, computed without cache or search."""
+    source = translator.saved.source_subwords.encode([sentence])[0].tolist()
+    given, expected = [START, *translation.ids], [*translation.ids, END]
+    with torch.no_grad():
+        logits = translator.model(torch.tensor([[*source, END]]), torch.tensor([given]))[0]
+    log_probabilities = logits.double().log_softmax(-1)
+    chosen = log_probabilities[range(len(expected)), expected]
+    log_probabilities[range(len(expected)), expected] = -torch.inf
+    return float((chosen - log_probabilities.amax(-1)).min())
+
+
+def greedy(translator: Translator, sentences: Iterable[str]) -> list[Translation]:
+    return [found[0] for found in translator.hypotheses(sentences, SearchOptions(method="greedy"))]
+
+
+def test_those_that_are_pinned_are_those_that_are_there_and_one_is_the_default() -> None:
+    assert set(PINNED) == set(MODELS)
+    assert DEFAULT in MODELS
+
+
+@each_model
+def test_its_weights_are_the_ones_that_were_released(name: str) -> None:
+    assert sha256(weights_of(name)) == PINNED[name].sha256
+
+
+@each_model
+def test_it_says_what_it_said_when_it_was_released(name: str) -> None:
+    pinned = PINNED[name].sentences
+    assert len(pinned) >= 3
+    translator = heedful.load(name, device="cpu")
+    found = dict(zip(pinned, greedy(translator, pinned), strict=True))
+    assert {sentence: translation.text for sentence, translation in found.items()} == pinned
+    assert dict(zip(pinned, translator.translate(list(pinned)), strict=True)) == pinned, "beam search finds the same"
+    for sentence, translation in found.items():
+        assert least_margin(translator, sentence, translation) >= MARGIN, f"another processor may differ on: {sentence}"
+
+
+@each_model
+def test_it_is_small_enough_and_holds_nothing_else(name: str) -> None:
+    files = [path for path in MODELS[name].rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) <= MOST_BYTES
+    kinds = {path.relative_to(MODELS[name]).as_posix() for path in files if path.suffix != ".png"}
+    subwords = {kind for kind in kinds if kind.endswith("tokenizer/tokenizer.json")}
+    assert subwords
+    assert kinds - subwords == {"README.md", "run.json", "averaged/model.safetensors", "averaged/state.json"}
+
+
+@each_model
+def test_its_card_is_complete(name: str) -> None:
+    card = (MODELS[name] / "README.md").read_text(encoding="utf-8")
+    assert card.startswith(f"# {name}")
+    headings = re.findall(r"^#+ (.*)$", card, flags=re.MULTILINE)
+    for wanted in HEADINGS:
+        assert [heading for heading in headings if heading.startswith(wanted)], f"the card has no heading {wanted}"
+
+
+@each_model
+def test_it_names_no_place_on_the_machine_it_was_trained_on(name: str) -> None:
+    for path in MODELS[name].rglob("*.json"):
+        if path.name == "tokenizer.json":
+            continue
+        for text in strings(json.loads(path.read_text(encoding="utf-8"))):
+            for word in text.split():
+                assert not PurePosixPath(word).is_absolute(), f"{path.name}: {text}"
+                assert not PureWindowsPath(word).is_absolute(), f"{path.name}: {text}"
+
+
+def print_pins(name: str, *sentences: str) -> None:
+    """What to pin of a model, with how safe each sentence is."""
+    translator = heedful.load(name, device="cpu")
+    print(f'"{name}": Pinned("{sha256(weights_of(name))}", {{')
+    searched = translator.translate(sentences)
+    for sentence, found, best in zip(sentences, greedy(translator, sentences), searched, strict=True):
+        margin = least_margin(translator, sentence, found)
+        unsafe = "" if margin >= MARGIN else " is too small"
+        differs = "" if found.text == best else f", and beam search says {best}"
+        text = f"{json.dumps(sentence)}: {json.dumps(found.text, ensure_ascii=False)}"
+        print(f"    {text},  # margin {margin:.2f}{unsafe}{differs}")
+    print("}),")
+
+
+if __name__ == "__main__":
+    print_pins(*sys.argv[1:])

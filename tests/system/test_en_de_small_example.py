@@ -1,0 +1,90 @@
+"""The script behind en-de-small: its options exist, its model fits, and (long) it runs from end to end."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+from tests.doc_pages import shell
+from tests.system.test_bundled_models import MOST_BYTES
+from tests.unit.test_docs import options
+
+from heedful import Transformer
+from heedful.demo.corpus import pairs
+from heedful.presets import resolve
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SCRIPT = (EXAMPLES / "en_de_small.sh").read_text(encoding="utf-8").replace("\\\n", " ")
+TINY = ["model.d_model=16", "model.d_ff=16", "model.num_heads=2", "model.encoder_layers=1", "model.decoder_layers=1"]
+TINY += ["training.steps=4", "training.validation_steps=4", "training.checkpoint_steps=2", "training.average_last=2"]
+
+
+def test_its_options_exist() -> None:
+    known = options()
+    commands = re.findall(r"^ *heedful (\w+)(.*)$", SCRIPT, flags=re.MULTILINE)
+    assert [command for command, _ in commands] == ["prepare", "train", "curves", "bundle", "evaluate", "models"]
+    for command, rest in commands:
+        for option in re.findall(r"--([a-z-]+)", rest):
+            assert option in known[command], f"{command} --{option}"
+
+
+def test_its_model_fits_into_what_a_bundle_may_weigh() -> None:
+    """A byte a weight of a matrix and four for each row, four a weight of a vector, and 32 a subword as measured."""
+    (vocab_size,) = map(int, re.findall(r"--vocab-size (\d+)", SCRIPT))
+    with torch.device("meta"):
+        model = Transformer(resolve(file=EXAMPLES / "en_de_small.toml").model, vocab_size=vocab_size)
+    shapes = [parameter.shape for parameter in model.parameters()]
+    weights = sum(shape.numel() + 4 * shape[0] if len(shape) == 2 else 4 * shape.numel() for shape in shapes)
+    assert weights + 32 * vocab_size < MOST_BYTES
+
+
+@pytest.mark.long
+def test_it_makes_a_bundle_and_its_scores(tmp_path: Path) -> None:
+    generated = iter(pairs(5, 5000))
+
+    def write(name: str, count: int) -> None:
+        path = tmp_path / name.replace("LANG", "en")
+        path.parent.mkdir(exist_ok=True)
+        some = [next(generated) for _ in range(count)]
+        packed = lzma.compress if path.suffix == ".xz" else gzip.compress
+        for language, side in (("en", "english"), ("de", "german")):
+            text = "".join(f"{getattr(pair, side)}\n" for pair in some)
+            (tmp_path / name.replace("LANG", language)).write_bytes(packed(text.encode()))
+
+    everyday = "".join(f"{pair.english}\t{pair.german}\n" for pair in (next(generated) for _ in range(3500)))
+    (tmp_path / "tatoeba.tsv.xz").write_bytes(lzma.compress(everyday.encode()))
+    for name in ("msdocs/dotnet.LANG.xz", "debian/mo.LANG.xz"):
+        write(name, 100)
+    news = ["newstest2013.en-de.LANG.gz", "newstest2014.en-de.LANG.gz", "newstest2014-2737.en-de.LANG.gz"]
+    for name in [*(f"news/{name}" for name in news), *(f"captions/{name}.LANG.gz" for name in ("val", "test_2016"))]:
+        write(name, 5)
+    (tmp_path / "card.md").write_text("# en-de-small: a trial\n")
+    settings = [word for setting in TINY for word in ("--set", setting)]
+    command = ["bash", EXAMPLES / "en_de_small.sh", "tatoeba.tsv.xz", "msdocs", "debian", "news", "captions"]
+    environment = {
+        **shell(tmp_path),
+        "CARD": "card.md",
+        "PYTHON": "python",
+        "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+    }
+    result = subprocess.run(
+        [*command, *settings, "--device", "cpu"],
+        check=False,
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr
+    assert "en-de-small: a trial" in result.stdout
+    for name in ("newstest2013", "tatoeba-dev", "newstest2014", "multi30k-val"):
+        facts = json.loads((tmp_path / "en-de" / f"{name}.json").read_text())
+        assert facts["model"] == "en-de/en-de-small"
+        assert facts["scores"][0]["signature"]

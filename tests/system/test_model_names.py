@@ -1,0 +1,116 @@
+"""A model is a folder or a name, in every command that takes one; where none is named, it is the default."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.commands import run_here
+from tests.trained_toys import SMALL, train_toy
+from tests.training_toys import toy_sentences
+
+import heedful
+from heedful.checkpoint import names
+from heedful.checkpoint.bundle import write_bundle
+from heedful.checkpoint.models import read_model
+from heedful.errors import CheckpointError
+
+LINES = [" ".join(words) for words in toy_sentences(3, seed=7)]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train_toy(tmp_path_factory.mktemp("toy"))
+
+
+@pytest.fixture
+def folder(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in, with a heedful that came with two models."""
+    saved = read_model(run)
+    for name in ("en-de-small", "toy-copy"):
+        write_bundle(saved, tmp_path / "bundled" / name, card=f"# {name}, a toy\n".encode())
+    (tmp_path / "bundled" / "notes").mkdir()
+    monkeypatch.setattr(names, "BUNDLED", tmp_path / "bundled")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for name in ("source", "target"):
+        Path(name).write_text("".join(line + "\n" for line in LINES))
+    return tmp_path / "here"
+
+
+def test_a_name_is_the_model_that_comes_with_heedful(folder: Path) -> None:
+    assert list(names.bundled_models()) == ["en-de-small", "toy-copy"]
+    by_name, by_path = (heedful.load(model, device="cpu") for model in ("toy-copy", folder.parent / "bundled/toy-copy"))
+    assert by_name.translate(LINES) == by_path.translate(LINES)
+    assert by_name.saved.run == folder.parent / "bundled" / "toy-copy"
+
+
+def test_what_lies_there_under_that_path_comes_first(folder: Path, run: Path) -> None:
+    shutil.copytree(run, "toy-copy")
+    assert read_model("toy-copy").run == Path("toy-copy")
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones(folder: Path) -> None:
+    expected = "there is no folder toy-cpy, and no model of that name (did you mean toy-copy?): heedful comes with "
+    with pytest.raises(CheckpointError) as error:
+        heedful.load("toy-cpy")
+    assert str(error.value) == expected + "en-de-small, toy-copy"
+    with pytest.raises(CheckpointError, match=r"^there is no folder runs.toy-copy$"):
+        heedful.load(Path("runs/toy-copy"))
+
+
+def test_where_no_model_is_named_it_is_the_default(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    default, named = (run_here(capsys, "translate", LINES[0], *given) for given in ((), ("--model", "en-de-small")))
+    assert default == named
+    assert default[0] == 0
+    assert len(default[1].splitlines()) == 1
+    assert default[2] == ""
+
+
+def test_json_says_which_model_it_was(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = ("--source", "source", "--reference", "target", "--resamples", "9", "--quiet")
+    assert json.loads(run_here(capsys, "evaluate", *text, "--json")[1])["model"] == "en-de-small"
+    assert "3 sentences of target, translated by en-de-small\n" in run_here(capsys, "evaluate", *text)[1]
+    assert json.loads(run_here(capsys, "attention", LINES[0], "--json")[1])["model"] == "en-de-small"
+    *_, whole = run_here(capsys, "score", "--source", "source", "--target", "target", "--json")[1].splitlines()
+    assert json.loads(whole)["whole"]["model"] == "en-de-small"
+
+
+def test_a_file_to_score_needs_no_default(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--hypothesis", "source", "--source", "source", "--reference", "target", "--resamples", "9", "--json")
+    code, out, _ = run_here(capsys, "evaluate", *words)
+    assert (code, json.loads(out)["model"]) == (0, None)
+
+
+def test_compare_and_report_take_names(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tests = ("--reference", "target", "--resamples", "9", "--trials", "9", "--quiet", "--json")
+    code, out, _ = run_here(capsys, "compare", "toy-copy", "target", "--source", "source", *tests)
+    assert (code, json.loads(out)["a"]) == (0, "toy-copy")
+    code, _, errors = run_here(capsys, "compare", "target", "toy-copy", *tests)
+    assert code == 2
+    assert "toy-copy is a model, and --source was not given" in errors
+    code, out, _ = run_here(capsys, "report", "toy-copy", "--no-scores")
+    assert code == 0
+    assert Path("report.html").exists()
+    assert not list((folder.parent / "bundled").rglob("report.html")), "nothing is written into the package"
+
+
+def test_a_named_model_can_be_tuned_with_its_own_subwords(
+    folder: Path, run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--source", "source", "--target", "target", "--keep", "identical", "--output", "corpus")
+    assert run_here(capsys, "prepare", *words, "--tokenizer", "toy-copy", "--quiet")[0] == 0
+    options = [word for setting in [*SMALL, "training.steps=1"] for word in ("--set", setting)]
+    tuned = ("--init", "toy-copy", "--output", "tuned", "--device", "cpu", "--quiet")
+    code, _, errors = run_here(capsys, "train", "corpus", "--preset", "tiny", *options, *tuned)
+    assert (code, errors) == (0, "")
+    assert json.loads(Path("tuned/run.json").read_text())["init"] == "toy-copy"
+
+
+@pytest.mark.parametrize("command", ["translate", "evaluate", "score", "attention"])
+def test_the_help_says_what_the_default_is(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = " ".join(run_here(capsys, command, "--help")[1].replace("│", " ").split())
+    assert "the name of a model that" in shown
+    assert "en-de-small when not given" in shown
