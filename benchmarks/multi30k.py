@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+PREPARED = ("--vocab-size", "8000", "--bpe-dropout", "0.1", "--copies", "16")
 SETS = ("val", "test_2016_flickr", "test_2017_flickr")
 
 
@@ -43,7 +44,7 @@ def prepare(data: Path, work: Path, language: str) -> Path:
         sides = {"--source": "train.en", "--target": f"train.{language}"}
         sides |= {"--valid-source": "val.en", "--valid-target": f"val.{language}"}
         files = [part for option, name in sides.items() for part in (option, data / f"{name}.gz")]
-        heedful("prepare", *files, *excluded, "--vocab-size", "8000", "--output", corpus, "--quiet")
+        heedful("prepare", *files, *excluded, *PREPARED, "--output", corpus, "--quiet")
     return corpus
 
 
