@@ -110,7 +110,7 @@ def _cost_rows(found: Plan) -> list[tuple[str, str, str]]:
     memory = found.memory
     kept = memory.parameters + memory.gradients + memory.adam
     parts = (("parameters and Adam", kept), ("half-precision copy", memory.working_copy))
-    parts += (("activations", memory.activations), ("loss", memory.loss))
+    parts += (("activations", memory.activations), ("loss", memory.loss), ("captured graphs", memory.capturing))
     split = ", ".join(f"{name} {size / GIB:.1f}" for name, size in parts if size)
     devices = f"{found.processes} × {found.speed.capacity / 1e12:,.3g} TFLOP/s"
     paper = "as Table 2 counts: GPUs × time × what one can do"

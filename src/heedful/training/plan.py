@@ -126,7 +126,7 @@ def _planned(checked: _Checked, *, processes: int, accelerator: str | None, outp
         target_tokens=target_tokens,
         piece_source_tokens=largest.source_tokens,
         piece_target_tokens=largest.target_tokens,
-        memory=memory_estimate(model, half_precision=half, **piece, **sizes),
+        memory=memory_estimate(model, half_precision=half, captured=half and training.compile, **piece, **sizes),
         step_flops=flops,
         flops=flops * steps,
         paper_flops=paper_flops(gpus=processes, hours=seconds / 3600, tflops=speed.capacity / 1e12),
