@@ -132,7 +132,7 @@ def export(run: Path, folder: Path, *, positions: int) -> Sizes:
     vocab_size = weights["embedding.weight"].shape[0]
     shape = {name: config[name] for name in ("d_model", "d_ff", "num_heads")}
     sizes = Sizes(layers=config["encoder_layers"], vocab_size=vocab_size, **shape)
-    save_file(weights, folder / "model.safetensors")
+    save_file({name: value.float() for name, value in weights.items()}, folder / "model.safetensors")
     (folder / "sizes.json").write_text(json.dumps({"sizes": asdict(sizes), "positions": positions}))
     return sizes
 

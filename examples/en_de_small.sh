@@ -21,17 +21,19 @@ cut -f 1 en-de/tatoeba-dev.tsv > en-de/tatoeba-dev.en
 cut -f 2 en-de/tatoeba-dev.tsv > en-de/tatoeba-dev.de
 corpora=()
 for source in "$msdocs"/*.en.xz "$debian"/*.en.xz; do
-    corpora+=(--source "$source" --target "${source%.en.xz}.de.xz")
+    weight=1
+    case $source in */debian-mo.en.xz) weight=0.5 ;; esac # messages of programs: most of the lines, few of them sentences
+    corpora+=(--source "$source@$weight" --target "${source%.en.xz}.de.xz@$weight")
 done
 excluded=()
 for file in "$news"/newstest2014*.en-de.*.gz "$captions"/{val,test}*.{en,de}.gz; do
     excluded+=(--exclude "$file")
 done
 
-heedful prepare --tsv "$tatoeba"@2 --tsv en-de/joined.tsv "${corpora[@]}" \
+heedful prepare --tsv "$tatoeba"@3 --tsv en-de/joined.tsv "${corpora[@]}" \
     --valid-source "$news"/newstest2013.en-de.en.gz --valid-target "$news"/newstest2013.en-de.de.gz \
     --valid-tsv en-de/tatoeba-dev.tsv "${excluded[@]}" \
-    --vocab-size 12000 --on-bad-line drop --output en-de/corpus
+    --vocab-size 12000 --max-length 256 --max-ratio 4 --on-bad-line drop --output en-de/corpus
 heedful train en-de/corpus --config "$examples"/en_de_small.toml --output en-de/run "$@"
 heedful curves en-de/run
 heedful bundle en-de/run --output en-de/en-de-small --languages en-de ${CARD:+--card "$CARD"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from pathlib import Path
@@ -27,7 +28,8 @@ from heedful.checkpoint.checkpoints import (
     scheduled_entries,
     write_checkpoint,
 )
-from heedful.checkpoint.run_folder import METRICS, cut_metrics
+from heedful.checkpoint.run_folder import METRICS, cut_metrics, differing_settings
+from heedful.config import Config
 from heedful.errors import CheckpointError
 
 
@@ -268,3 +270,11 @@ def test_metrics_are_cut_after_a_step_and_before_a_half_written_line(
 def test_no_metrics_are_nothing_to_cut(tmp_path: Path) -> None:
     cut_metrics(tmp_path, after_step=5)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_setting_that_is_younger_than_a_run_is_as_it_was_before() -> None:
+    wanted = dataclasses.asdict(Config())
+    before = {**wanted, "training": {k: v for k, v in wanted["training"].items() if k != "residual_scale"}}
+    assert differing_settings(before, wanted) == []
+    wanted["training"]["residual_scale"] = 0.5
+    assert differing_settings(before, wanted) == ["training.residual_scale: 1.0 there, 0.5 now"]

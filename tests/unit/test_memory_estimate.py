@@ -61,8 +61,9 @@ def test_the_estimate_is_within_a_quarter_of_a_measured_run() -> None:
 
     That run's loss held all scores in half precision and about as much again, in place of slices.
     """
-    tokens = {"source_tokens": 25_600, "target_tokens": 25_600}
-    estimate = memory_estimate(ModelConfig(), vocab_size=37_000, half_precision=True, **tokens)
+    estimate = memory_estimate(
+        ModelConfig(), vocab_size=37_000, half_precision=True, source_tokens=25_600, target_tokens=25_600
+    )
     as_measured = estimate.total - estimate.loss + 2 * (2 * 25_600 * 37_000)
     assert as_measured / GIB == pytest.approx(11.9, rel=0.25)
 
@@ -80,8 +81,9 @@ def test_the_parts_are_the_total_and_the_kept_ones_are_16_bytes_a_parameter() ->
 
 def test_half_precision_and_fewer_tokens_need_less_and_the_loss_is_bounded() -> None:
     def estimate(tokens: int, *, half: bool) -> Any:
-        sizes = {"source_tokens": tokens, "target_tokens": tokens}
-        return memory_estimate(ModelConfig(), vocab_size=37_000, half_precision=half, **sizes)
+        return memory_estimate(
+            ModelConfig(), vocab_size=37_000, half_precision=half, source_tokens=tokens, target_tokens=tokens
+        )
 
     assert estimate(4096, half=True).activations < estimate(4096, half=False).activations
     assert estimate(2048, half=True).total < estimate(4096, half=True).total

@@ -129,3 +129,13 @@ def test_processes_share_the_pieces_of_one_global_batch(corpus: Corpus) -> None:
         seen |= {piece.index: piece.source for piece in part.pieces}
     assert set(seen) == set(whole)
     assert all(torch.equal(seen[index], whole[index].source) for index in whole)
+
+
+def test_residual_scale_shrinks_what_sub_layers_end_with_and_nothing_else(corpus: Corpus) -> None:
+    whole, shrunk = (
+        trainer_and_batches(corpus, f"training.residual_scale={scale}")[0].model.state_dict() for scale in (1.0, 0.25)
+    )
+    ends = [name for name in whole if name.endswith(("w_o.weight", "w_2.weight"))]
+    assert len(ends) == 2 + 2 * 3, "two in an encoder layer, three in a decoder layer"
+    for name, matrix in whole.items():
+        assert torch.equal(shrunk[name], matrix * 0.25 if name in ends else matrix)

@@ -5,6 +5,7 @@ docs/formats.md describes every field.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import platform
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.checkpoint.atomic import write_json
+from heedful.config import SECTIONS
 from heedful.errors import CheckpointError
 
 FORMAT, FORMAT_VERSION = "heedful run", 1
@@ -64,10 +66,14 @@ def write_status(run: Path, status: dict[str, Any]) -> None:
 
 
 def differing_settings(stored: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
-    """The settings in which a run differs from what is asked for, ``section.key: stored, wanted`` each."""
+    """The settings in which a run differs from what is asked for, ``section.key: stored, wanted`` each.
+
+    A setting that the run does not have is younger than it: the default does what was done before there was one.
+    """
     found: list[str] = []
     for section in sorted({*stored, *wanted}):
-        old, new = stored.get(section, {}), wanted.get(section, {})
+        defaults = dataclasses.asdict(SECTIONS[section]()) if section in SECTIONS else {}
+        old, new = {**defaults, **stored.get(section, {})}, wanted.get(section, {})
         keys = [key for key in sorted({*old, *new}) if old.get(key) != new.get(key)]
         found += [f"{section}.{key}: {old.get(key)} there, {new.get(key)} now" for key in keys]
     return found

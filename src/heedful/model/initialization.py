@@ -2,6 +2,9 @@
 
 Matrices are Xavier uniform, biases zero, and embeddings normal with variance 1 / d_model, so that multiplied by
 √d_model (section 3.4) an embedding has unit variance, beside positional encodings between −1 and 1.
+
+With smaller W^O and W_2 each sub-layer begins near "what came in, normalised", and a deep model learns to look at its
+source several times sooner (docs/log.md): `scale_residual_branches`.
 """
 
 from __future__ import annotations
@@ -25,3 +28,11 @@ def initialize_embedding(weight_VD: Tensor) -> None:
     if weight_VD.is_meta:  # it has no values, and torch would load its whole compiler, seconds of it, to draw none
         return
     nn.init.normal_(weight_VD, std=weight_VD.size(-1) ** -0.5)
+
+
+@torch.no_grad()
+def scale_residual_branches(model: nn.Module, factor: float) -> None:
+    """Multiply the matrices that sub-layers end with."""
+    for name, parameter in model.named_parameters():
+        if name.endswith(("w_o.weight", "w_2.weight")):
+            parameter.mul_(factor)

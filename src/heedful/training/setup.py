@@ -20,6 +20,7 @@ from heedful.data.corpus import Corpus
 from heedful.data.folder import MANIFEST
 from heedful.errors import CheckpointError, TrainingError
 from heedful.model.attention_kernels import choose_attention
+from heedful.model.initialization import scale_residual_branches
 from heedful.model.transformer import Transformer
 from heedful.presets import parameter_count
 from heedful.settings import describe
@@ -131,6 +132,7 @@ def built_model(config: Config, corpus: Corpus, precision: Precision) -> Transfo
             )
     torch.manual_seed(config.training.seed)
     model = Transformer(config.model, vocab_size=target, source_vocab_size=source, attention=attention)
+    scale_residual_branches(model, config.training.residual_scale)
     return model.to(precision.device)
 
 
