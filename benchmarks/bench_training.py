@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from hardware import described
+from rivals.marian_configuration import marian_configuration
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -128,31 +129,10 @@ def torch_nn() -> tuple[nn.Module, Step]:
 
 
 def marian() -> tuple[nn.Module, Step]:
-    from transformers import MarianConfig, MarianMTModel  # pyright: ignore[reportMissingImports]
+    from transformers import MarianMTModel  # pyright: ignore[reportMissingImports]
 
-    heads, d_ff = SIZES["num_heads"], SIZES["d_ff"]
-    config = MarianConfig(
-        vocab_size=V,
-        d_model=SIZES["d_model"],
-        encoder_layers=SIZES["encoder_layers"],
-        decoder_layers=SIZES["decoder_layers"],
-        encoder_attention_heads=heads,
-        decoder_attention_heads=heads,
-        encoder_ffn_dim=d_ff,
-        decoder_ffn_dim=d_ff,
-        activation_function="relu",
-        dropout=0.0,
-        attention_dropout=0.0,
-        scale_embedding=True,
-        max_position_embeddings=256,
-        pad_token_id=PAD,
-        eos_token_id=END,
-        bos_token_id=START,
-        decoder_start_token_id=START,
-        forced_eos_token_id=None,
-        use_cache=False,
-    )
-    config._attn_implementation = "sdpa"
+    config = marian_configuration(vocab_size=V, positions=256, **SIZES)
+    config.use_cache = False
     model = MarianMTModel(config).train()
 
     def logits(piece: Piece) -> Tensor:

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from rivals.marian_configuration import marian_configuration
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -40,30 +41,21 @@ COPIES = 8
 
 
 def marian(vocab_size: int, given: argparse.Namespace) -> Any:
-    from transformers import MarianConfig, MarianMTModel  # pyright: ignore[reportMissingImports]
+    from transformers import MarianMTModel  # pyright: ignore[reportMissingImports]
 
-    config = MarianConfig(
-        vocab_size=vocab_size,
-        d_model=given.d_model,
-        encoder_layers=given.encoder_layers,
-        decoder_layers=given.decoder_layers,
-        encoder_attention_heads=given.heads,
-        decoder_attention_heads=given.heads,
-        encoder_ffn_dim=given.d_ff,
-        decoder_ffn_dim=given.d_ff,
-        activation_function="relu",
-        dropout=given.dropout,
-        scale_embedding=True,
-        max_position_embeddings=512,
-        pad_token_id=PAD,
-        eos_token_id=END,
-        bos_token_id=START,
-        decoder_start_token_id=START,
-        forced_eos_token_id=None,
-    )
-    config._attn_implementation = "sdpa"
     torch.manual_seed(1)
-    return MarianMTModel(config)
+    return MarianMTModel(
+        marian_configuration(
+            vocab_size=vocab_size,
+            d_model=given.d_model,
+            d_ff=given.d_ff,
+            num_heads=given.heads,
+            encoder_layers=given.encoder_layers,
+            decoder_layers=given.decoder_layers,
+            positions=512,
+            dropout=given.dropout,
+        )
+    )
 
 
 def padded(side: Side, pairs: np.ndarray, *, start: bool) -> Tensor:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rivals.engine import END, PAD, START, Engine, Search, Sizes, batches, in_order
+from rivals.marian_configuration import marian_configuration
 
 NEVER = -1e4
 """Added to the scores of the control ids that no output may hold."""
@@ -74,29 +75,15 @@ def weights(ours: dict[str, Any], sizes: Sizes) -> dict[str, Any]:
 
 
 def _configuration(sizes: Sizes, *, positions: int) -> Any:
-    from transformers import MarianConfig  # pyright: ignore[reportMissingImports]
-
-    config = MarianConfig(
+    return marian_configuration(
         vocab_size=sizes.vocab_size,
         d_model=sizes.d_model,
+        d_ff=sizes.d_ff,
+        num_heads=sizes.num_heads,
         encoder_layers=sizes.layers,
         decoder_layers=sizes.layers,
-        encoder_attention_heads=sizes.num_heads,
-        decoder_attention_heads=sizes.num_heads,
-        encoder_ffn_dim=sizes.d_ff,
-        decoder_ffn_dim=sizes.d_ff,
-        activation_function="relu",
-        scale_embedding=True,
-        max_position_embeddings=positions,
-        pad_token_id=PAD,
-        eos_token_id=END,
-        bos_token_id=START,
-        decoder_start_token_id=START,
-        forced_eos_token_id=None,
-        use_cache=True,
+        positions=positions,
     )
-    config._attn_implementation = "sdpa"
-    return config
 
 
 def _engine(model: Any, *, device: str, half: bool) -> Engine:

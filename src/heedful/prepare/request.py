@@ -61,7 +61,6 @@ class Request:
             raise TextError(f"--max-ratio {self.rules.max_ratio:g}: must be at least 1")
         if self.sample_pairs < 1:
             raise TextError(f"--sample-pairs {self.sample_pairs}: must be at least 1")
-
         if not 0 <= self.bpe_dropout < 1:
             raise TextError(f"--bpe-dropout {self.bpe_dropout:g}: must be at least 0 and below 1")
         if not 1 <= self.copies <= 1000:
