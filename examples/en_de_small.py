@@ -1,10 +1,12 @@
-"""What the bundled model en-de-small needs beside its corpora: a held-out slice of Tatoeba, and joined lines.
+"""What the bundled model en-de-small needs beside its corpora: a held-out slice of Tatoeba, joined lines, sentences.
 
     python examples/en_de_small.py hold-out train.tsv.xz --output tatoeba-dev.tsv
     python examples/en_de_small.py join train.tsv.xz --without tatoeba-dev.tsv --output joined.tsv
+    python examples/en_de_small.py sentences mo.en.xz help.en.xz --output sentences.tsv --rest rest.tsv
 
 Tatoeba's sentences have seven words. A model that saw no longer ones of everyday life would not know what to do with a
-line of several sentences, so some are joined, two to four to a line.
+line of several sentences, so some are joined, two to four to a line. Of the messages and manuals of programs a third
+are sentences; the rest are names of buttons, options, code, and the model sees fewer of them.
 """
 
 from __future__ import annotations
@@ -12,11 +14,15 @@ from __future__ import annotations
 import argparse
 import hashlib
 import lzma
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 HELD_OUT = 2000
 JOINED = 100_000
+FEWEST_WORDS = 4
+END = re.compile(r'[.!?:]["»“)]?$')
+CODE = re.compile(r"%[a-zA-Z0-9$(]|[{}<>\\_=|@#&$\[]|--")
 
 
 def pairs(path: Path) -> Iterator[tuple[str, str]]:
@@ -51,17 +57,50 @@ def joined(path: Path, without: Path) -> Iterator[tuple[str, str]]:
         yield " ".join(pair[0] for pair in some), " ".join(pair[1] for pair in some)
 
 
+def is_sentence(english: str, german: str) -> bool:
+    """Whether both sides end as sentences do, without code, and the English has some words."""
+    whole = all(END.search(side) and not CODE.search(side) for side in (english, german))
+    return whole and len(english.split()) >= FEWEST_WORDS
+
+
+def sorted_out(files: list[Path]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """The sentences of NAME.en.xz and NAME.de.xz, and the rest; without the lines that hold a tab."""
+    sentences: list[tuple[str, str]] = []
+    rest: list[tuple[str, str]] = []
+    for file in files:
+        both = (file, file.with_name(file.name.replace(".en.", ".de.")))
+        sides = [lzma.decompress(side.read_bytes()).decode("utf-8").split("\n")[:-1] for side in both]
+        for english, german in zip(*sides, strict=True):
+            if "\t" not in english + german:
+                (sentences if is_sentence(english, german) else rest).append((english, german))
+    return sentences, rest
+
+
+def write(path: Path, found: Iterable[tuple[str, str]]) -> None:
+    path.write_text("".join(f"{english}\t{german}\n" for english, german in found), encoding="utf-8", newline="\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("hold-out", "join"))
-    parser.add_argument("tatoeba", type=Path)
-    parser.add_argument("--without", type=Path, help="what was held out")
-    parser.add_argument("--output", type=Path, required=True)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("hold-out", "join"):
+        command = commands.add_parser(name)
+        command.add_argument("tatoeba", type=Path)
+        command.add_argument("--output", type=Path, required=True)
+    command.add_argument("--without", type=Path, required=True, help="what was held out")
+    command = commands.add_parser("sentences")
+    command.add_argument("files", type=Path, nargs="+", help="NAME.en.xz, beside which is NAME.de.xz")
+    command.add_argument("--output", type=Path, required=True, help="the sentences")
+    command.add_argument("--rest", type=Path, required=True, help="the other lines")
     given = parser.parse_args()
-    if given.command == "join" and not given.without:
-        parser.error("join needs --without, the held-out lines")
-    found = held_out(given.tatoeba) if given.command == "hold-out" else joined(given.tatoeba, given.without)
-    given.output.write_text("".join(f"{english}\t{german}\n" for english, german in found), encoding="utf-8")
+    if given.command == "hold-out":
+        write(given.output, held_out(given.tatoeba))
+    elif given.command == "join":
+        write(given.output, joined(given.tatoeba, given.without))
+    else:
+        sentences, rest = sorted_out(given.files)
+        write(given.output, sentences)
+        write(given.rest, rest)
 
 
 if __name__ == "__main__":

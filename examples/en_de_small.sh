@@ -19,21 +19,26 @@ python "$examples"/en_de_small.py hold-out "$tatoeba" --output en-de/tatoeba-dev
 python "$examples"/en_de_small.py join "$tatoeba" --without en-de/tatoeba-dev.tsv --output en-de/joined.tsv
 cut -f 1 en-de/tatoeba-dev.tsv > en-de/tatoeba-dev.en
 cut -f 2 en-de/tatoeba-dev.tsv > en-de/tatoeba-dev.de
+python "$examples"/en_de_small.py sentences "$debian"/*.en.xz "$msdocs"/*.en.xz \
+    --output en-de/sentences.tsv --rest en-de/rest.tsv
 corpora=()
-for source in "$msdocs"/*.en.xz "$debian"/*.en.xz; do
-    weight=1
-    case $source in */debian-mo.en.xz) weight=0.5 ;; esac # messages of programs: most of the lines, few of them sentences
-    corpora+=(--source "$source@$weight" --target "${source%.en.xz}.de.xz@$weight")
-done
-excluded=()
+add() { # weight files: a pair that stands in several corpora counts for the first of them
+    for source in "${@:2}"; do corpora+=(--source "$source@$1" --target "${source%.en.xz}.de.xz@$1"); done
+}
+shopt -s extglob
+add 1 "$debian"/!(debian-mo).en.xz
+add 0.5 "$debian"/debian-mo.en.xz # messages of programs: most of the lines, few of them sentences
+add 1 "$msdocs"/*.en.xz
+kept=(--valid-source "$news"/newstest2013.en-de.en.gz --valid-target "$news"/newstest2013.en-de.de.gz
+    --valid-tsv en-de/tatoeba-dev.tsv --max-length 256 --max-ratio 4 --on-bad-line drop)
 for file in "$news"/newstest2014*.en-de.*.gz "$captions"/{val,test}*.{en,de}.gz; do
-    excluded+=(--exclude "$file")
+    kept+=(--exclude "$file")
 done
 
-heedful prepare --tsv "$tatoeba"@3 --tsv en-de/joined.tsv "${corpora[@]}" \
-    --valid-source "$news"/newstest2013.en-de.en.gz --valid-target "$news"/newstest2013.en-de.de.gz \
-    --valid-tsv en-de/tatoeba-dev.tsv "${excluded[@]}" \
-    --vocab-size 12000 --max-length 256 --max-ratio 4 --on-bad-line drop --output en-de/corpus
+# The subwords are learned from the corpora as they are; then each text is cut into them in three ways (BPE-dropout).
+heedful prepare "${corpora[@]}" --tsv "$tatoeba"@3 "${kept[@]}" --vocab-size 12000 --output en-de/subwords
+heedful prepare --tsv en-de/sentences.tsv --tsv en-de/rest.tsv@0.25 --tsv "$tatoeba"@3 --tsv en-de/joined.tsv "${kept[@]}" \
+    --tokenizer en-de/subwords --bpe-dropout 0.1 --copies 3 --output en-de/corpus
 heedful train en-de/corpus --config "$examples"/en_de_small.toml --output en-de/run "$@"
 heedful curves en-de/run
 heedful bundle en-de/run --output en-de/en-de-small --languages en-de ${CARD:+--card "$CARD"}

@@ -93,6 +93,8 @@ def test_it_tells_nothing_of_the_machine_it_was_trained_on(run: Path, bundle: Pa
         assert str(run.parent).encode() not in (bundle / name).read_bytes(), name
     described = json.loads((bundle / "run.json").read_text())
     assert (described["command"], described["init"], described["data"]["folder"]) == (None, None, None)
+    assert "platform" not in described["environment"]
+    assert described["environment"]["packages"]["torch"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")

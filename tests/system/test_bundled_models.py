@@ -41,7 +41,24 @@ class Pinned:
     sentences: dict[str, str] = field(default_factory=dict)
 
 
-PINNED: dict[str, Pinned] = {}
+PINNED: dict[str, Pinned] = {
+    "en-de-small": Pinned(
+        "a5ba1cdf17cedd3dd1301967beefc1d70f3863c8edc34fa7f974c8d82c421e4d",
+        {
+            "Where is the nearest station?": "Wo ist der nächste Bahnhof?",
+            "My grandmother bakes the best apple cake in the world.": (
+                "Meine Großmutter backt den besten Apfelkuchen der Welt."
+            ),
+            "I have never been so tired in my life.": "Ich war in meinem Leben noch nie so müde.",
+            "Click the button to save your changes.": "Klicken Sie auf den Knopf, um Ihre Änderungen zu speichern.",
+            "He has been learning German for three years, but he still makes mistakes.": (
+                "Er lernt schon seit drei Jahren Deutsch, aber er macht immer noch Fehler."
+            ),
+            "I am allergic to nuts.": "Ich bin allergisch gegen Nüsse.",
+            "Did you see the football match last night?": "Hast du das Fußballspiel gestern Abend gesehen?",
+        },
+    )
+}
 
 MODELS = bundled_models()
 pytestmark = pytest.mark.skipif(not MODELS and not PINNED, reason="no model comes with this heedful yet")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 import json
 import lzma
 import os
@@ -29,7 +30,8 @@ TINY += ["training.steps=4", "training.validation_steps=4", "training.checkpoint
 def test_its_options_exist() -> None:
     known = options()
     commands = re.findall(r"^ *heedful (\w+)(.*)$", SCRIPT, flags=re.MULTILINE)
-    assert [command for command, _ in commands] == ["prepare", "train", "curves", "bundle", "evaluate", "models"]
+    expected = "prepare prepare train curves bundle evaluate models"
+    assert [command for command, _ in commands] == expected.split()
     for command, rest in commands:
         for option in re.findall(r"--([a-z-]+)", rest):
             assert option in known[command], f"{command} --{option}"
@@ -45,23 +47,37 @@ def test_its_model_fits_into_what_a_bundle_may_weigh() -> None:
     assert weights + 32 * vocab_size < MOST_BYTES
 
 
+def test_sentences_are_told_from_code_and_buttons(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(EXAMPLES)
+    is_sentence = importlib.import_module("en_de_small").is_sentence
+    assert is_sentence("The file could not be opened.", "Die Datei konnte nicht geöffnet werden.")
+    for english, german in (
+        ("Open the recent file", "Zuletzt geöffnete Datei öffnen"),
+        ("Not found.", "Nicht gefunden."),
+        ("The file %s was not found.", "Die Datei %s wurde nicht gefunden."),
+        ("Use --all to see all files.", "Mit --all werden alle Dateien gezeigt."),
+    ):
+        assert not is_sentence(english, german), english
+
+
 @pytest.mark.long
 def test_it_makes_a_bundle_and_its_scores(tmp_path: Path) -> None:
     generated = iter(pairs(5, 5000))
 
-    def write(name: str, count: int) -> None:
+    def write(name: str, count: int, *, end: str = "\n") -> None:
         path = tmp_path / name.replace("LANG", "en")
         path.parent.mkdir(exist_ok=True)
         some = [next(generated) for _ in range(count)]
         packed = lzma.compress if path.suffix == ".xz" else gzip.compress
         for language, side in (("en", "english"), ("de", "german")):
-            text = "".join(f"{getattr(pair, side)}\n" for pair in some)
+            text = "".join(getattr(pair, side) + end for pair in some)
             (tmp_path / name.replace("LANG", language)).write_bytes(packed(text.encode()))
 
     everyday = "".join(f"{pair.english}\t{pair.german}\n" for pair in (next(generated) for _ in range(3500)))
     (tmp_path / "tatoeba.tsv.xz").write_bytes(lzma.compress(everyday.encode()))
-    for name in ("msdocs/dotnet.LANG.xz", "debian/mo.LANG.xz"):
+    for name in ("msdocs/dotnet.LANG.xz", "debian/help.LANG.xz"):
         write(name, 100)
+    write("debian/debian-mo.LANG.xz", 100, end=" --now\n")
     news = ["newstest2013.en-de.LANG.gz", "newstest2014.en-de.LANG.gz", "newstest2014-2737.en-de.LANG.gz"]
     for name in [*(f"news/{name}" for name in news), *(f"captions/{name}.LANG.gz" for name in ("val", "test_2016"))]:
         write(name, 5)

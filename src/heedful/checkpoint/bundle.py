@@ -66,8 +66,12 @@ def _write_weights(weights: dict[str, Tensor], folder: Path, step: int, *, stora
 def _description(saved: SavedModel, spoken: tuple[str, str] | None) -> dict[str, Any]:
     """``run.json`` without what tells where it was trained: that is nobody's business."""
     known = saved.description
+    environment = known.get("environment")
+    if isinstance(environment, dict):  # the system's name often holds its builder's or owner's
+        environment = {name: value for name, value in environment.items() if name != "platform"}
     return {
         **known,
+        "environment": environment,
         "data": {**known["data"], "folder": None},
         "init": None,
         "command": None,
