@@ -277,4 +277,4 @@ def test_a_setting_that_is_younger_than_a_run_is_as_it_was_before() -> None:
     before = {**wanted, "training": {k: v for k, v in wanted["training"].items() if k != "residual_scale"}}
     assert differing_settings(before, wanted) == []
     wanted["training"]["residual_scale"] = 0.5
-    assert differing_settings(before, wanted) == ["training.residual_scale: 1.0 there, 0.5 now"]
+    assert differing_settings(before, wanted) == ["training.residual_scale: 0.29 there, 0.5 now"]

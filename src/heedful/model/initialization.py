@@ -1,10 +1,11 @@
-"""Where every parameter begins. The paper does not say; these are the choices of its authors' published code.
+"""Where every parameter begins. The paper does not say; these are mostly the choices of its authors' published code.
 
 Matrices are Xavier uniform, biases zero, and embeddings normal with variance 1 / d_model, so that multiplied by
 √d_model (section 3.4) an embedding has unit variance, beside positional encodings between −1 and 1.
 
-With smaller W^O and W_2 each sub-layer begins near "what came in, normalised", and a deep model learns to look at its
-source several times sooner (docs/log.md): `scale_residual_branches`.
+Training begins with W^O and W_2 smaller than that (`scale_residual_branches`, `training.residual_scale`): each sub-layer
+is then near "what came in, normalised", and a deep model learns to look at its source several times sooner
+(docs/log.md).
 """
 
 from __future__ import annotations
