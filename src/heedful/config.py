@@ -93,7 +93,7 @@ class TrainingConfig:
     warmup_steps: int = setting(4000, "steps of linearly rising learning rate (Equation 3)", at_least=1)
     learning_rate_scale: float = setting(1.0, "factor on Equation 3; the paper's is 1", above=0)
     residual_scale: float = setting(
-        0.29, "factor on the initial W^O and W_2; the paper does not say where they begin, its authors' code: 1", above=0
+        0.29, "factor on the initial W^O and W_2; the paper gives none, its authors' code has 1", above=0
     )
     adam_beta1: float = setting(0.9, "Adam's β1", at_least=0, below=1)
     adam_beta2: float = setting(0.98, "Adam's β2", at_least=0, below=1)

@@ -3,8 +3,8 @@
 Matrices are Xavier uniform, biases zero, and embeddings normal with variance 1 / d_model, so that multiplied by
 √d_model (section 3.4) an embedding has unit variance, beside positional encodings between −1 and 1.
 
-Training begins with W^O and W_2 smaller than that (`scale_residual_branches`, `training.residual_scale`): each sub-layer
-is then near "what came in, normalised", and a deep model learns to look at its source several times sooner
+Training begins with W^O and W_2 smaller than that (`scale_residual_branches`, `training.residual_scale`): each
+sub-layer is then near "what came in, normalised", and a deep model learns to look at its source several times sooner
 (docs/log.md).
 """
 
