@@ -25,6 +25,7 @@ from heedful.errors import SearchError
 from heedful.search import translator as translator_module
 from heedful.search.hypotheses import Hypothesis
 from heedful.search.options import SearchOptions
+from heedful.search.translator import Translation, distinct
 
 LINES = [" ".join(words) for words in toy_sentences(40, seed=77)]
 
@@ -79,7 +80,7 @@ def test_arguments_a_file_and_standard_input_give_the_same(
 def test_columns_and_json_say_the_same(
     model: Path, translator: heedful.Translator, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = SearchOptions(n_best=3)
+    options = SearchOptions(n_best=3, beam_size=15)
     expected = list(translator.hypotheses(LINES[:3], options))
     given = ("translate", "--model", model, "--precision", "float64", "--n-best", "3", "--alignment", *LINES[:3])
     rows = [line.split("\t") for line in run_here(capsys, *given, "--scores")[1].splitlines()]
@@ -93,6 +94,19 @@ def test_columns_and_json_say_the_same(
     for best in expected:
         assert [one.score for one in best] == sorted((one.score for one in best), reverse=True)
         assert len({one.text for one in best}) == len(best)
+
+
+def test_those_that_read_the_same_are_given_once_where_the_best_of_them_stands() -> None:
+    spelled = [("ja", -0.1), ("nein", -0.2), ("ja", -0.3), ("doch", -0.4), ("nein", -0.5)]
+    translations = [Translation(text, score, score, ()) for text, score in spelled]
+    assert [(one.text, one.score) for one in distinct(translations)] == [("ja", -0.1), ("nein", -0.2), ("doch", -0.4)]
+
+
+def test_as_many_as_the_beam_holds_are_looked_at_for_the_few_that_are_wanted(translator: heedful.Translator) -> None:
+    wide = list(translator.hypotheses(LINES[:3], SearchOptions(beam_size=12, n_best=12)))
+    few = list(translator.hypotheses(LINES[:3], SearchOptions(beam_size=12, n_best=2)))
+    assert [[one.text for one in best] for best in few] == [[one.text for one in best[:2]] for best in wide]
+    assert all(len(best) == 2 for best in few)
 
 
 def test_forced_decoding_scores_what_the_search_found(

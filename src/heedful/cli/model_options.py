@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 MODEL = Group("Model", sort_key=1)
 SEARCH = Group("Search", sort_key=2)
+SPARE_BEAMS = 12
+"""Beams beyond the number of translations that are wanted: many of them spell the same text in other subwords."""
 
 
 def _option(text: str, group: Group, **more: object) -> Parameter:
@@ -125,6 +127,6 @@ class SearchChoices:
         if self.sample and self.beam_size is None:
             given["beam_size"] = n_best
         given["n_best"] = 1 if self.greedy else n_best
-        if n_best > given.get("beam_size", translator.options.beam_size):
-            given["beam_size"] = n_best
+        wanted = n_best + SPARE_BEAMS if n_best > 1 and self.beam_size is None and not self.sample else n_best
+        given["beam_size"] = max(given.get("beam_size", translator.options.beam_size), wanted)
         return translator.forbidding(self.forbid, dataclasses.replace(translator.options, **given))

@@ -54,7 +54,8 @@ def translate(
     output
         Write here instead of standard output.
     n_best
-        Translations of each line, best first; those that read the same are given once.
+        Translations of each line, best first; those that read the same are given once. Searched with that many beams
+        and 12 more unless --beam-size is given.
     scores
         Print each translation's score: its log-probability divided by the length penalty.
     alignment

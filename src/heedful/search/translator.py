@@ -71,6 +71,14 @@ class Scored:
         return len(self.token_log_probabilities)
 
 
+def distinct(translations: Iterable[Translation]) -> list[Translation]:
+    """Without those that read like one before: different subwords may spell the same text."""
+    found: dict[str, Translation] = {}
+    for translation in translations:
+        found.setdefault(translation.text, translation)
+    return list(found.values())
+
+
 class Translator:
     """A trained model that translates text.
 
@@ -138,7 +146,9 @@ class Translator:
         ]
         found: dict[int, dict[int, list[Hypothesis]]] = {owner: {} for owner in range(len(lines))}
         ready = 0
-        results = self._search.search(sentences, options)
+        # Of several that are wanted, some may read the same: all that the beam holds are looked at.
+        all_of_them = options.method == "beam" and options.n_best > 1
+        results = self._search.search(sentences, replace(options, n_best=options.beam_size) if all_of_them else options)
         for sentence, hypotheses in itertools.chain(results, [(None, [])]):
             if sentence is not None:
                 found[(sentence.number >> 16) - first][sentence.number] = hypotheses
@@ -181,8 +191,7 @@ class Translator:
             )
             for whole in combined
         ]
-        # Different subwords may spell the same text; the first is the best of them.
-        return list({translation.text: translation for translation in reversed(translations)}.values())[::-1]
+        return distinct(translations)[: options.n_best]
 
     def _text(self, ids: np.ndarray) -> str:
         """The text of ids, on one line: a line's end inside it would shift every line after it in a file."""
