@@ -197,13 +197,16 @@ def preset(name: str) -> Preset:
     return BY_NAME[name]
 
 
-def resolve(*, name: str | None = None, file: Path | None = None, settings: Iterable[str] = ()) -> Config:
+def resolve(
+    *, name: str | None = None, file: Path | None = None, settings: Iterable[str] = (), otherwise: Config | None = None
+) -> Config:
     """The configuration a command was asked for: preset < file < ``--set``.
 
-    The preset is ``name``, else the one the file names (``preset = "big"``), else ``base``.
+    The preset is ``name``, else the one the file names (``preset = "big"``), else ``otherwise``, else ``base``.
     """
     from_file, named_in_file = read_toml(file) if file else ({}, None)
-    return apply(preset(name or named_in_file or "base").make(), from_file, read_settings(settings))
+    named = name or named_in_file
+    return apply(preset(named).make() if named else otherwise or base(), from_file, read_settings(settings))
 
 
 def parameter_count(model: ModelConfig, *, vocab_size: int, source_vocab_size: int | None = None) -> int:

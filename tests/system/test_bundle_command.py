@@ -135,6 +135,11 @@ def test_training_begins_with_its_weights_and_never_goes_on_inside_it(
     words = ("train", run.parent / "corpus", "--preset", "tiny", *options, "--device", "cpu", "--quiet")
     code, _, errors = run_here(capsys, *words, "--init", bundle, "--output", tmp_path / "tuned")
     assert (code, errors) == (0, "")
+    its_own = [word for setting in settings if setting.startswith("training.") for word in ("--set", setting)]
+    words = ("train", run.parent / "corpus", *its_own, "--device", "cpu", "--quiet")
+    code, _, errors = run_here(capsys, *words, "--init", bundle, "--output", tmp_path / "its-sizes")
+    assert (code, errors) == (0, ""), "without a preset the model is what the other was"
+    assert read_model(tmp_path / "its-sizes").config.model == read_model(bundle).config.model
     tuned, begun = (read_model(place).model.state_dict() for place in (tmp_path / "tuned", bundle))
     for name, value in begun.items():
         torch.testing.assert_close(tuned[name], value, rtol=0, atol=1e-6)

@@ -108,6 +108,13 @@ def _kind_of_file(path: Path) -> str:
     return "a file"
 
 
+def config_of(place: Path) -> Config:
+    """What a model is and how it is searched; how it was trained is not asked."""
+    run, _ = located(place)
+    config = run_config(read_run(run), run)
+    return Config(model=config.model, search=config.search)
+
+
 def run_config(description: dict[str, Any], run: Path) -> Config:
     """The configuration that a ``run.json`` holds."""
     try:

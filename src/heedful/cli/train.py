@@ -42,7 +42,8 @@ def train(
     output
         The folder of the run: configuration, checkpoints, metrics, subwords.
     preset
-        Start from this preset; `base` when neither this nor the file names one.
+        Start from this preset; when neither this nor the file names one, from `base`, or with --init from what that
+        model is.
     config
         A TOML file with any of the settings.
     set_
@@ -50,8 +51,8 @@ def train(
     resume
         Go on from the last checkpoint of --output; without one, start and say so.
     init
-        Start from the weights of this model, a folder or a name (fine-tuning); the data must have been prepared with
-        its tokenizer.
+        Start from the weights of this model, a folder or a name such as en-de-small (fine-tuning); the data must have
+        been prepared with --tokenizer and the same.
     overwrite
         Replace a run that is there already.
     device
@@ -69,7 +70,12 @@ def train(
 
     heedful train corpus --preset small --output run --set training.minutes=30 --resume
     """
-    resolved = resolve(name=preset, file=config, settings=set_)
+    otherwise = None
+    if init is not None:
+        from heedful.checkpoint.models import config_of
+
+        otherwise = config_of(init)
+    resolved = resolve(name=preset, file=config, settings=set_, otherwise=otherwise)
     import torch
 
     from heedful.cli.training_display import TrainingDisplay
