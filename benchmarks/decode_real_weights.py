@@ -18,9 +18,11 @@ from rivals.engine import Search, Sizes
 
 from heedful.checkpoint.checkpoints import newest_sound, read_checkpoint
 from heedful.checkpoint.entries import AVERAGED
+from heedful.checkpoint.models import read_model
 from heedful.checkpoint.run_folder import read_run
 from heedful.errors import CheckpointError
 from heedful.evaluation.translation_scores import bleu
+from heedful.export.marian_model import write_marian
 from heedful.text.subwords import Subwords
 
 MAX_EXTRA = 50
@@ -134,6 +136,7 @@ def export(run: Path, folder: Path, *, positions: int) -> Sizes:
     sizes = Sizes(layers=config["encoder_layers"], vocab_size=vocab_size, **shape)
     save_file({name: value.float() for name, value in weights.items()}, folder / "model.safetensors")
     (folder / "sizes.json").write_text(json.dumps({"sizes": asdict(sizes), "positions": positions}))
+    write_marian(read_model(run), folder / "marian")
     return sizes
 
 

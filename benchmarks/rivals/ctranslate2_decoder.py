@@ -70,7 +70,7 @@ def _specification(weights: dict[str, Any], sizes: Sizes, *, positions: int, for
     from ctranslate2.specs import Activation, TransformerSpec  # pyright: ignore[reportMissingImports]
 
     layers = (sizes.layers, sizes.layers)
-    spec = TransformerSpec.from_config(layers, sizes.num_heads, pre_norm=False, activation=Activation.RELU)
+    spec: Any = TransformerSpec.from_config(layers, sizes.num_heads, pre_norm=False, activation=Activation.RELU)
     words = [str(number) for number in range(sizes.vocab_size)]
     spec.register_source_vocabulary(words)
     spec.register_target_vocabulary(words)

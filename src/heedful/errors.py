@@ -63,6 +63,10 @@ class CheckpointError(HeedfulError):
     """A run folder or a checkpoint cannot be read or written."""
 
 
+class ExportError(HeedfulError):
+    """A model cannot be exported: another engine does not know it, is not installed, or the folder is in the way."""
+
+
 class TrainingError(HeedfulError):
     """A run cannot begin or go on."""
 

@@ -87,7 +87,7 @@ def model_before(recipe: str, folder: Path) -> None:
         write_files(first, folder)
         for command in commands_of(first)[:1] + commands_of(first)[2:3]:
             run_here(shortened(command))
-        if not re.findall(r"--init run\b|heedful bundle run\b", recipe):
+        if not re.findall(r"--init run\b|heedful (bundle|export) run\b", recipe):
             shutil.rmtree(folder / "run")
 
 

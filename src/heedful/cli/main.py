@@ -23,6 +23,7 @@ from heedful.cli.curves import curves
 from heedful.cli.data import data
 from heedful.cli.demo import demo
 from heedful.cli.evaluate import evaluate
+from heedful.cli.export import export
 from heedful.cli.models import models
 from heedful.cli.plan import plan
 from heedful.cli.prepare import prepare
@@ -61,6 +62,7 @@ COMMANDS = [
     curves,
     report,
     bundle,
+    export,
     presets,
     config,
 ]

@@ -123,6 +123,11 @@ class Subwords:
         return path
 
     @property
+    def file_text(self) -> str:
+        """What `save` writes."""
+        return self._json
+
+    @property
     def sha256(self) -> str:
         """What the saved file hashes to: two vocabularies are the same when these are."""
         return hashlib.sha256(self._json.encode()).hexdigest()
@@ -130,6 +135,12 @@ class Subwords:
     def words(self, line: str) -> list[str]:
         """The words of a line, each with the space before it: what BPE is applied to."""
         return self._words(_pipeline(line))
+
+    @property
+    def tokens(self) -> list[str]:
+        """The name of each id in the saved file, control symbols included; what other engines call a subword."""
+        names = self._tokenizer.get_vocab()
+        return sorted(names, key=names.__getitem__)
 
     @property
     def byte_ids(self) -> list[int]:
