@@ -1,4 +1,4 @@
-"""heedful: the Transformer of "Attention Is All You Need", from two text files to a served model.
+"""heedful: the Transformer of "Attention Is All You Need", from two text files to a trained and explained model.
 
 The names below are the public library. They load on first use, so that ``heedful --help`` needs no torch.
 """
