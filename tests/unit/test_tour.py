@@ -181,4 +181,5 @@ def test_commands_to_try_can_be_typed() -> None:
     commands = next_commands(tour, program="heedful", sentence="Is it Anna's?")
     assert commands[0][1] == """heedful translate --model 'my demo/run' 'Is it Anna'"'"'s?'"""
     assert "--output 'my demo/attention.html'" in commands[1][1]
-    assert len(commands[2][1].splitlines()) == 5
+    assert commands[2][1] == 'heedful translate "Where is the nearest station?"'
+    assert len(commands[3][1].splitlines()) == 5

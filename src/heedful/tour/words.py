@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from heedful.checkpoint.names import default_model
 from heedful.tour.plan import MINUTES, Tour
 
 Command = tuple[str, str]
@@ -33,7 +34,7 @@ def after_training(facts: dict[str, Any]) -> list[str]:
 
 
 def next_commands(tour: Tour, *, program: str, sentence: str) -> list[Command]:
-    """Three things to try, with the paths of this demo."""
+    """Things to try, with the paths of this demo."""
     run = shlex.quote(str(tour.run))
     page = shlex.quote(str(tour.folder / "attention.html"))
     said = shlex.quote(sentence)
@@ -45,8 +46,12 @@ def next_commands(tour: Tour, *, program: str, sentence: str) -> list[Command]:
         f"{program} evaluate --model run --source test.en --reference test.de\n"
         f'{program} attention --model run "A sentence of your own."'
     )
+    real = [
+        ("real English, with the model that comes with heedful", f'{program} translate "Where is the nearest station?"')
+    ]
     return [
         ("translate a sentence of words that it knows", f"{program} translate --model {run} {said}"),
         ("look at every attention head", f"{program} attention --model {run} {said} --output {page}"),
+        *(real if default_model() else []),
         ("your own text, two files of which line n of one translates line n of the other", yours),
     ]
