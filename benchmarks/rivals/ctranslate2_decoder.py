@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from rivals.engine import END, PAD, START, Engine, Search, Sizes
 
-NEVER = -1e4
-"""Added to the scores of the control ids that no output may hold."""
+sys.path.insert(0, str(Path(__file__).parents[2] / "src"))  # this runs in an environment without heedful
+
+from heedful.export.ctranslate2_layers import NEVER, fill_layer
 
 
 def build(sizes: Sizes, *, device: str, half: bool, compute_type: str) -> Engine:
@@ -86,32 +88,8 @@ def _specification(weights: dict[str, Any], sizes: Sizes, *, positions: int, for
         stack.scale_embeddings = True
         stack.position_encodings.encodings = table
         for number, layer in enumerate(stack.layer):
-            _fill(layer, weights, f"{side}.layers.{number}", d_model=sizes.d_model)
+            fill_layer(layer, weights, f"{side}.layers.{number}", d_model=sizes.d_model)
     return spec
-
-
-def _fill(layer: Any, weights: dict[str, Any], name: str, *, d_model: int) -> None:
-    """The weights of a layer; in CTranslate2 each sub-layer owns the norm that comes after it."""
-
-    def linear(place: Any, which: str, rows: slice = slice(None)) -> None:
-        place.weight, place.bias = (weights[f"{name}.{which}.{kind}"][rows].copy() for kind in ("weight", "bias"))
-
-    def norm(place: Any, number: int) -> None:
-        place.gamma, place.beta = (weights[f"{name}.add_and_norm_{number}.norm.{kind}"] for kind in ("weight", "bias"))
-
-    linear(layer.self_attention.linear[0], "self_attention.w_qkv")
-    linear(layer.self_attention.linear[1], "self_attention.w_o")
-    norm(layer.self_attention.layer_norm, 1)
-    last = 2
-    if f"{name}.cross_attention.w_o.weight" in weights:
-        linear(layer.attention.linear[0], "cross_attention.w_qkv", slice(d_model))
-        linear(layer.attention.linear[1], "cross_attention.w_qkv", slice(d_model, None))
-        linear(layer.attention.linear[2], "cross_attention.w_o")
-        norm(layer.attention.layer_norm, 2)
-        last = 3
-    linear(layer.ffn.linear_0, "feed_forward.w_1")
-    linear(layer.ffn.linear_1, "feed_forward.w_2")
-    norm(layer.ffn.layer_norm, last)
 
 
 def _sinusoids(positions: int, d_model: int) -> Any:

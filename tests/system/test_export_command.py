@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import ctranslate2
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -61,10 +62,9 @@ def log_probabilities(model: SavedModel, source: str, target: str) -> Tensor:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_ctranslate2_computes_the_same_numbers(variant: str, tmp_path: Path) -> None:
-    engine = pytest.importorskip("ctranslate2")
     model = saved(two=variant == "two vocabularies", **VARIANTS[variant])
     write_ctranslate2(model, tmp_path / "engine")
-    translator = engine.Translator(str(tmp_path / "engine"), inter_threads=1, intra_threads=1)
+    translator = ctranslate2.Translator(str(tmp_path / "engine"), inter_threads=1, intra_threads=1)
 
     def named(words: Subwords, text: str) -> list[str]:
         return [words.tokens[id_] for id_ in words.encode([text])[0]]
@@ -79,7 +79,6 @@ def test_ctranslate2_computes_the_same_numbers(variant: str, tmp_path: Path) -> 
 
 
 def test_a_smaller_one_is_near(tmp_path: Path) -> None:
-    engine = pytest.importorskip("ctranslate2")
     model = saved()
     write_ctranslate2(model, tmp_path / "engine")
     write_ctranslate2(model, tmp_path / "small", storage="int8")
@@ -87,7 +86,7 @@ def test_a_smaller_one_is_near(tmp_path: Path) -> None:
     assert small < 0.7 * large  # most of so small a model is its tables of positions
     tokens = [model.source_subwords.tokens[id_] for id_ in model.source_subwords.encode(LINES[:1])[0]]
     sums = [
-        sum(engine.Translator(str(tmp_path / name)).score_batch([tokens], [tokens])[0].log_probs)
+        sum(ctranslate2.Translator(str(tmp_path / name)).score_batch([tokens], [tokens])[0].log_probs)
         for name in ("engine", "small")
     ]
     assert sums[0] == pytest.approx(sums[1], rel=0.05)
@@ -153,7 +152,6 @@ def test_transformers_says_what_the_model_says(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_ctranslate2_says_what_the_model_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("ctranslate2")
     words = ("export", NAME, "--to", "ctranslate2", "--output", tmp_path / "engine", "--json")
     code, out, errors = run_here(capsys, *words)
     assert (code, errors) == (0, "")

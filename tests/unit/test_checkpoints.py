@@ -272,7 +272,7 @@ def test_no_metrics_are_nothing_to_cut(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_setting_that_is_younger_than_a_run_is_as_it_was_before() -> None:
+def test_a_setting_that_is_younger_than_a_run_counts_as_its_default() -> None:
     wanted = dataclasses.asdict(Config())
     before = {**wanted, "training": {k: v for k, v in wanted["training"].items() if k != "residual_scale"}}
     assert differing_settings(before, wanted) == []

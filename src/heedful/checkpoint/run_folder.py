@@ -68,7 +68,7 @@ def write_status(run: Path, status: dict[str, Any]) -> None:
 def differing_settings(stored: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
     """The settings in which a run differs from what is asked for, ``section.key: stored, wanted`` each.
 
-    A setting that the run does not have is younger than it: the default does what was done before there was one.
+    A setting that the run does not have is younger than it, and counts as its default.
     """
     found: list[str] = []
     for section in sorted({*stored, *wanted}):

@@ -1,13 +1,10 @@
 """A model for CTranslate2, an engine in C++: https://opennmt.net/CTranslate2.
 
-Its sub-layers own the norm that comes after them, its self-attention has one matrix for queries, keys and values as
-ours, its cross-attention one for queries and one for keys and values. It would make sinusoids of another kind, so ours
-are written as a table.
+It would make sinusoids of another kind, so ours are written as a table.
 """
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +13,13 @@ from torch import Tensor
 
 from heedful.checkpoint.models import SavedModel
 from heedful.errors import ExportError
+from heedful.export.ctranslate2_layers import NEVER, fill_layer
 from heedful.export.folder import POSITIONS, export_folder, require_plain
 from heedful.model.positional_encoding import positional_encoding
 from heedful.symbols import CONTROL_TOKENS, END, PAD, START
 from heedful.text.subwords import FILE_NAME
 
 STORAGES = ("float32", "int8", "float16", "bfloat16")
-NEVER = -1e4
-"""Added to the scores of the control ids that no output may hold."""
 USE = """# A translation model for CTranslate2
 
 Written by `heedful export` from step {step:,}. The text is one sentence a line.
@@ -72,9 +68,7 @@ def write_ctranslate2(saved: SavedModel, place: Path, *, storage: str = "float32
 
 def _specification(saved: SavedModel) -> Any:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            from ctranslate2.specs import Activation, TransformerSpec  # pyright: ignore[reportMissingImports]
+        from ctranslate2.specs import Activation, TransformerSpec  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise ExportError("CTranslate2 is not installed: pip install 'heedful[ctranslate2]'") from None
     model = saved.config.model
@@ -96,30 +90,8 @@ def _specification(saved: SavedModel) -> Any:
         stack.scale_embeddings = True
         stack.position_encodings.encodings = weights.get(f"{side}_positions.weight", sinusoids)
         for number, layer in enumerate(stack.layer):
-            _fill(layer, weights, f"{name}.layers.{number}", d_model=model.d_model)
+            fill_layer(layer, weights, f"{name}.layers.{number}", d_model=model.d_model)
     return spec
-
-
-def _fill(layer: Any, weights: dict[str, np.ndarray], name: str, *, d_model: int) -> None:
-    def linear(place: Any, which: str, rows: slice = slice(None)) -> None:
-        place.weight, place.bias = (weights[f"{name}.{which}.{kind}"][rows].copy() for kind in ("weight", "bias"))
-
-    def norm(place: Any, number: int) -> None:
-        place.gamma, place.beta = (weights[f"{name}.add_and_norm_{number}.norm.{kind}"] for kind in ("weight", "bias"))
-
-    linear(layer.self_attention.linear[0], "self_attention.w_qkv")
-    linear(layer.self_attention.linear[1], "self_attention.w_o")
-    norm(layer.self_attention.layer_norm, 1)
-    last = 2
-    if f"{name}.cross_attention.w_o.weight" in weights:
-        linear(layer.attention.linear[0], "cross_attention.w_qkv", slice(d_model))
-        linear(layer.attention.linear[1], "cross_attention.w_qkv", slice(d_model, None))
-        linear(layer.attention.linear[2], "cross_attention.w_o")
-        norm(layer.attention.layer_norm, 2)
-        last = 3
-    linear(layer.ffn.linear_0, "feed_forward.w_1")
-    linear(layer.ffn.linear_1, "feed_forward.w_2")
-    norm(layer.ffn.layer_norm, last)
 
 
 def _positions(saved: SavedModel) -> int:
