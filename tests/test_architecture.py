@@ -13,7 +13,8 @@ PACKAGE = Path(__file__).parent.parent / "src" / "heedful"
 
 # From the bottom up. A room imports from the rows below it and from itself; rooms in one row are strangers.
 LAYERS = [
-    {"errors", "symbols"},
+    {"errors", "symbols", "background", "typed"},
+    {"files"},
     {"config"},
     {"settings"},
     {"presets"},
@@ -29,6 +30,9 @@ LAYERS = [
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
 NO_TORCH = {
     "errors",
+    "background",
+    "typed",
+    "files",
     "symbols",
     "config",
     "settings",

@@ -1,0 +1,50 @@
+"""One thread that makes things a few ahead of whoever takes them."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Generator, Iterable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def in_background(items: Iterable[T], *, ahead: int = 4, name: str | None = None) -> Generator[T, None, None]:
+    """The same items, made by another thread at most so many ahead; what it raises is raised here.
+
+    Closing the generator, or dropping it, ends the thread before its next item.
+    """
+    waiting: queue.Queue[tuple[bool, T | BaseException | None]] = queue.Queue(maxsize=ahead)
+    stopped = threading.Event()
+
+    def put(item: tuple[bool, T | BaseException | None]) -> bool:
+        while not stopped.is_set():
+            try:
+                waiting.put(item, timeout=0.1)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def work() -> None:
+        try:
+            for item in items:
+                if not put((True, item)):
+                    return
+            put((False, None))
+        except BaseException as error:  # handed over to, and raised in, the thread that takes
+            put((False, error))
+
+    thread = threading.Thread(target=work, daemon=True, name=name)
+    thread.start()
+    try:
+        while True:
+            more, item = waiting.get()
+            if not more:
+                if isinstance(item, BaseException):
+                    raise item
+                return
+            yield item  # pyright: ignore[reportReturnType]
+    finally:
+        stopped.set()

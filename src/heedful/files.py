@@ -1,0 +1,260 @@
+"""Files and folders that are there whole or not at all, and files of others, read with care.
+
+What is written is written beside its place under a hidden name, synced, and renamed; after an error nothing of it is
+left. What is read may be of any size, type or depth: the readers here say what is wrong with it, in the error that the
+caller names, and never run out of memory or wait for a pipe. Needs no torch; knows nothing of runs or corpora.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from heedful.errors import HeedfulError
+
+try:
+    import fcntl
+except ImportError:  # Windows: there are no locks, and what a killed process left cannot be told from a busy one's
+    fcntl = None
+
+COMPRESSED = (".gz", ".xz", ".zst")
+"""What the name of a compressed text ends in."""
+MOST_JSON_BYTES = 1 << 28
+"""A description of anything is smaller; a larger file is not one."""
+_LOCK = ".lock"
+
+
+def without_compression(path: Path) -> Path:
+    """The path that a compressed text would have without compression."""
+    return path.with_suffix("") if path.suffix in COMPRESSED else path
+
+
+def sha256(path: Path) -> str:
+    """The hash of a file's contents."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def reason(error: OSError) -> str:
+    """What an operating system's error says, without its number."""
+    return error.strerror or str(error)
+
+
+def is_plain_name(name: object) -> bool:
+    """Whether this names a file or folder right here, and nowhere else: no path, no ``..``, nothing unprintable."""
+    return isinstance(name, str) and name not in {"", ".", ".."} and name.isprintable() and not set(name) & {"/", "\\"}
+
+
+# Reading
+
+
+def read_small(path: Path, *, most: int = MOST_JSON_BYTES) -> bytes:
+    """The bytes of a regular file of at most so many; raises OSError, as ``read_bytes`` does, for anything else."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a device or a pipe"
+        raise OSError(errno.EINVAL, f"it is {kind}, not a regular file", str(path))
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"it is larger than {most:,} bytes", str(path))
+    return data
+
+
+def json_value(text: bytes | str) -> Any:
+    """What a JSON text says; ValueError for all that is wrong with it, too deeply nested texts too."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except UnicodeDecodeError:
+        raise ValueError("it is not UTF-8") from None
+
+
+def read_json(path: Path, *, error: type[HeedfulError]) -> dict[str, Any]:
+    """The JSON object in a file; FileNotFoundError and NotADirectoryError are left to the caller, who knows more."""
+    try:
+        value = json_value(read_small(path))
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except OSError as problem:
+        raise error(f"{path} cannot be read: {reason(problem)}") from None
+    except ValueError as problem:
+        raise error(f"{path} is damaged, or not JSON: {problem}") from None
+    if not isinstance(value, dict):
+        raise error(f"{path} holds no JSON object")
+    return value
+
+
+def require_format(value: dict[str, Any], path: Path, *, name: str, version: int, error: type[HeedfulError]) -> None:
+    """Raise unless an object says that it is of this format and version."""
+    if value.get("format") != name:
+        raise error(f"{path} does not say that it is a {name}")
+    if value.get("format_version") != version:
+        raise error(
+            f"{path} is of format version {value.get('format_version')!r:.40}; this heedful reads version {version}"
+        )
+
+
+# Writing
+
+
+def require_free(path: Path, *, overwrite: bool, error: type[HeedfulError], what: str = "") -> None:
+    """Raise now what writing a file would raise after hours of work; ``what``: the option that named it."""
+    shown = f"{what} {path}" if what else str(path)
+    try:
+        if path.is_dir():
+            raise error(f"{shown} is a folder; give the name of a file")
+        if path.exists() and not overwrite and path.is_file():
+            raise error(f"{shown} is there already; give another name, or --overwrite to replace it")
+    except (OSError, ValueError) as problem:
+        raise error(
+            f"{shown} cannot be a file: {reason(problem) if isinstance(problem, OSError) else problem}"
+        ) from None
+
+
+@contextlib.contextmanager
+def new_file(path: Path, *, error: type[HeedfulError]) -> Iterator[IO[bytes]]:
+    """A file to fill that takes its place when the block ends. A device or a pipe is written to, never replaced.
+
+    A link's target is replaced, not the link. Several processes may write the same file: the last to end wins, whole.
+    """
+    try:
+        place = path.resolve()
+        if place.exists() and not place.is_file():
+            with place.open("wb") as file:
+                yield file
+            return
+        place.parent.mkdir(parents=True, exist_ok=True)
+        hidden = place.with_name(f".{place.name[:80]}.{os.getpid()}.{secrets.token_hex(4)}")
+        try:
+            with hidden.open("xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            hidden.replace(place)
+        finally:
+            hidden.unlink(missing_ok=True)
+    except BrokenPipeError:
+        raise
+    except OSError as problem:
+        raise error(f"{path} cannot be written: {reason(problem)}") from None
+
+
+def write_file(path: Path, content: bytes, *, error: type[HeedfulError]) -> Path:
+    """Write a file, and the folders it is in, in one move."""
+    with new_file(path, error=error) as file:
+        file.write(content)
+    return path
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Replace a JSON file of a folder that is ours; what a killed process left of one is replaced with it."""
+    hidden = path.with_name(f".{path.name}.writing")
+    with hidden.open("w", encoding="utf-8", errors="backslashreplace") as file:
+        json.dump(value, file, indent=1, ensure_ascii=False)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    hidden.replace(path)
+
+
+@contextlib.contextmanager
+def new_folder(place: Path, *, error: type[HeedfulError]) -> Iterator[Path]:
+    """A folder to fill that takes its place, and that of what is there, when the block ends without an error.
+
+    Whether what is there may go is for the caller to ask first (`require_only_ours`). One that a killed process left
+    unfinished is removed at the next start; one that another process is filling at this moment is refused.
+    """
+    try:
+        place = place.resolve()
+        if not place.name:
+            raise error(f"{place} cannot be made: it is the root of all folders")
+        hidden, replaced = (place.with_name(f".{place.name}.{state}") for state in ("writing", "replaced"))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        _clear_leftovers(place, hidden, replaced, error)
+        hidden.mkdir()
+    except OSError as problem:
+        raise error(f"{place} cannot be made: {reason(problem)}") from None
+    try:
+        with locked(hidden, error=error, busy=f"another process is writing {place} (its folder is {hidden})"):
+            yield hidden
+        (hidden / _LOCK).unlink(missing_ok=True)
+        for path in [*hidden.rglob("*"), hidden]:
+            sync(path)
+        if place.exists():
+            place.rename(replaced)
+        hidden.rename(place)
+        sync(place.parent)
+    except BaseException:
+        shutil.rmtree(hidden, ignore_errors=True)
+        raise
+    shutil.rmtree(replaced, ignore_errors=True)
+
+
+def _clear_leftovers(place: Path, hidden: Path, replaced: Path, error: type[HeedfulError]) -> None:
+    if replaced.exists():  # killed between the two renames
+        if place.exists():
+            shutil.rmtree(replaced)
+        else:
+            replaced.rename(place)
+    if hidden.exists():
+        busy = f"another process is writing {place} (its folder is {hidden})"
+        with locked(hidden, error=error, busy=busy):
+            shutil.rmtree(hidden)
+
+
+def sync(path: Path) -> None:
+    """Make a file, or the names in a folder, survive a power cut, where the file system can."""
+    with contextlib.suppress(PermissionError, IsADirectoryError):  # a folder cannot be opened on Windows
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        except OSError as problem:
+            if problem.errno not in {errno.EINVAL, errno.EBADF, errno.ENOTSUP}:  # some refuse to sync a folder
+                raise
+        finally:
+            os.close(descriptor)
+
+
+def foreign_files(folder: Path, *, ours: Iterable[str]) -> list[str]:
+    """The files and folders in a folder that are not among these names; hidden ones of unfinished writing are ours."""
+    known = {*ours, _LOCK}
+    return sorted(
+        path.name for path in folder.iterdir() if path.name not in known and not path.name.endswith(".writing")
+    )
+
+
+def require_only_ours(folder: Path, *, ours: Iterable[str], error: type[HeedfulError], what: str) -> None:
+    """Raise where removing a folder would remove what this program did not write."""
+    if foreign := foreign_files(folder, ours=ours):
+        more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
+        raise error(
+            f"{folder} holds {', '.join(foreign[:3])}{more} beside the {what}, and replacing it would remove that too: "
+            "move it elsewhere, or give another folder"
+        )
+
+
+@contextlib.contextmanager
+def locked(folder: Path, *, error: type[HeedfulError], busy: str) -> Iterator[None]:
+    """Keep other processes out of a folder while the block runs; the lock dies with its process, however it ends."""
+    if fcntl is None:
+        yield
+        return
+    with (folder / _LOCK).open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise error(busy) from None
+        except OSError:  # a file system without locks: nothing can be known
+            pass
+        yield
