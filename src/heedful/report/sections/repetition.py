@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from heedful.config import toml_value
@@ -76,38 +77,69 @@ def train_command(record: RunRecord) -> str:
 
 
 def prepare_command(manifest: Mapping[str, Any], *, output: str) -> str:
-    """The command that makes a corpus, from its manifest."""
+    """The command that makes a corpus, from its manifest; older manifests say less."""
     asked = manifest.get("configuration", {})
+    rules = asked.get("rules", {})
     words = ["heedful", "prepare"]
+    fields: set[tuple[str, str]] = set()
     for prefix, key in (("", "corpora"), ("valid-", "validation")):
         for entry in manifest.get(key, []):
-            words += _text_options(prefix, entry["name"], entry["weight"])
+            words += _text_options(prefix, entry, fields)
+    for source, target in sorted(fields - {("source", "target")}):
+        words += [*_option("source-field", source), *_option("target-field", target)]
     for name in asked.get("exclude", []):
-        words += ["--exclude", name]
-    for key in ("vocab_size", "tokenizer", "sample_pairs", "seed", "on_bad_line"):
-        if asked.get(key) is not None:
-            words += [f"--{key.replace('_', '-')}", str(asked[key])]
+        words += _option("exclude", name)
+    for key in ("vocab_size", "tokenizer", "sample_pairs", "bpe_dropout", "copies", "seed", "on_bad_line"):
+        words += _option(key, asked.get(key))
     words += ["--separate-vocabularies"] if asked.get("separate_vocabularies") else []
-    rules = asked.get("rules", {})
     for name in rules.get("keep", []):
-        words += ["--keep", name]
+        words += _option("keep", name)
     for key in ("max_length", "max_ratio"):
-        if key in rules:
-            words += [f"--{key.replace('_', '-')}", f"{rules[key]:g}"]
-    return _folded([*words, "--output", output])
+        words += _option(key, rules.get(key))
+    return _folded([*words, *_option("output", output)])
 
 
-def _text_options(prefix: str, name: str, weight: float) -> list[str]:
-    """The options that name a corpus: two files, JSON lines with their fields, or a TSV."""
-    share = f"@{weight:g}" if weight != 1 else ""
+def _text_options(prefix: str, entry: Mapping[str, Any], fields: set[tuple[str, str]]) -> list[str]:
+    """The options that name a corpus; ``fields`` gets those of JSON lines, which one command says once."""
+    name, weight = entry["name"], entry["weight"]
     if " | " in name:
         source, _, target = name.partition(" | ")
-        return [f"--{prefix}source", source + share, f"--{prefix}target", target + share]
-    if fields := re.fullmatch(r"(.*) \((.+), (.+)\)", name):
-        path, source, target = fields.groups()
-        named = ["--source-field", source, "--target-field", target]
-        return [f"--{prefix}jsonl", path + share, *(named if (source, target) != ("source", "target") else [])]
-    return [f"--{prefix}tsv", name + share]
+        return [
+            *_option(f"{prefix}source", _weighted(source, weight)),
+            *_option(f"{prefix}target", _weighted(target, weight)),
+        ]
+    if named := re.fullmatch(r"(.*) \((.+), (.+)\)", name):
+        fields.add((named[2], named[3]))
+        return _option(f"{prefix}jsonl", _weighted(named[1], weight))
+    return _option(f"{prefix}tsv", _weighted(name, weight))
+
+
+def _weighted(path: str, weight: float) -> str:
+    """A file and its weight as ``prepare`` reads them, where a file whose own name ends like a weight comes first."""
+    if weight == 1 and "@" not in path:
+        return path
+    weighted = f"{path}@{_exact(weight)}"
+    while Path(weighted).exists():
+        weighted += "0" if "." in weighted.rpartition("@")[2] else ".0"
+    return weighted
+
+
+def _option(name: str, value: str | float | None) -> list[str]:
+    """An option with its value; none where there is none."""
+    if value is None:
+        return []
+    option, text = f"--{name.replace('_', '-')}", value if isinstance(value, str) else _exact(value)
+    # What begins like an option has to be tied to its own.
+    return [f"{option}={text}"] if text.startswith("-") else [option, text]
+
+
+def _exact(number: float) -> str:
+    """A number in the fewest digits that mean the same one.
+
+    >>> _exact(1000000), _exact(2.0), _exact(1 / 3)
+    ('1000000', '2', '0.3333333333333333')
+    """
+    return repr(number).removesuffix(".0")
 
 
 def _folded(words: list[str]) -> str:
