@@ -16,13 +16,13 @@ from typing import Any
 from rivals.contestants import OURS, ToolkitError
 from rivals.engine import Search, Sizes
 
-from heedful.checkpoint.checkpoints import newest_sound, read_checkpoint
-from heedful.checkpoint.entries import AVERAGED
-from heedful.checkpoint.models import read_model
-from heedful.checkpoint.run_folder import read_run
 from heedful.errors import CheckpointError
 from heedful.evaluation.translation_scores import bleu
 from heedful.export.marian_model import write_marian
+from heedful.runs.checkpoints import newest_sound, read_checkpoint
+from heedful.runs.entries import AVERAGED
+from heedful.runs.models import read_model
+from heedful.runs.run_folder import read_run
 from heedful.text.subwords import Subwords
 
 MAX_EXTRA = 50

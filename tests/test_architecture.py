@@ -19,7 +19,7 @@ LAYERS = [
     {"settings"},
     {"presets"},
     {"model", "data", "text", "evaluation", "demo"},
-    {"checkpoint", "prepare"},
+    {"runs", "prepare"},
     {"training", "search"},
     {"report", "export"},
     {"tour"},

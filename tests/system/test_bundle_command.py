@@ -18,9 +18,9 @@ from tests.trained_toys import SMALL, train_toy
 from tests.training_toys import toy_sentences
 
 import heedful
-from heedful.checkpoint.bundle import write_bundle
-from heedful.checkpoint.models import read_model
 from heedful.errors import CheckpointError
+from heedful.runs.bundle import write_bundle
+from heedful.runs.models import read_model
 
 LINES = [" ".join(words) for words in toy_sentences(40, seed=77)]
 CARD = "\n# Sounds, copied\n\nA toy.\n"

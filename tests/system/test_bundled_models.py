@@ -19,8 +19,8 @@ import pytest
 import torch
 
 import heedful
-from heedful.checkpoint.atomic import sha256
-from heedful.checkpoint.names import DEFAULT, bundled_models
+from heedful.runs.atomic import sha256
+from heedful.runs.names import DEFAULT, bundled_models
 from heedful.search.options import SearchOptions
 from heedful.search.translator import Translation, Translator
 from heedful.symbols import END, START

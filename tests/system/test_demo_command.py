@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 import sacrebleu
 
-from heedful.checkpoint.entries import MODEL
 from heedful.cli import demo_display
 from heedful.cli.main import main
 from heedful.config import Config
 from heedful.presets import resolve
+from heedful.runs.entries import MODEL
 from heedful.tour import plan, results, stages
 from heedful.tour.plan import Tour
 from heedful.training import events

@@ -15,7 +15,7 @@ import torch
 from tests.training_toys import write_toy
 from torch import Tensor
 
-from heedful.checkpoint.checkpoints import entries, read_checkpoint
+from heedful.runs.checkpoints import entries, read_checkpoint
 
 SETTINGS = {
     "model.d_model": 32,

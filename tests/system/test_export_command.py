@@ -21,10 +21,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from heedful import Config, ModelConfig, Transformer
-from heedful.checkpoint.models import SavedModel
 from heedful.errors import ExportError
 from heedful.export.ctranslate2_model import write_ctranslate2
 from heedful.export.marian_model import write_marian
+from heedful.runs.models import SavedModel
 from heedful.symbols import END, PAD, START
 from heedful.text.subwords import Subwords
 

@@ -17,9 +17,9 @@ from tests.trained_toys import SMALL, train_toy
 
 import heedful
 from heedful import Transformer
-from heedful.checkpoint.bundle import write_bundle
-from heedful.checkpoint.models import read_model
 from heedful.presets import resolve
+from heedful.runs.bundle import write_bundle
+from heedful.runs.models import read_model
 
 PAGE = (DOCS / "formats.md").read_text(encoding="utf-8")
 FREE = {"config", "configuration", "histogram", "files", "samples", "rules", "packages"}

@@ -11,12 +11,12 @@ from rich.console import Console
 from tests.commands import run_here
 from tests.trained_toys import train_toy
 
-from heedful.checkpoint import names
-from heedful.checkpoint.bundle import write_bundle
-from heedful.checkpoint.card import card_title, languages
-from heedful.checkpoint.models import read_model
 from heedful.cli.models import table_of
 from heedful.report.models import Listed
+from heedful.runs import names
+from heedful.runs.bundle import write_bundle
+from heedful.runs.card import card_title, languages
+from heedful.runs.models import read_model
 
 
 @pytest.fixture(scope="module")

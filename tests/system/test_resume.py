@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.training_toys import write_toy
 
-from heedful.checkpoint.checkpoints import MODEL, OPTIMIZER, entries
+from heedful.runs.checkpoints import MODEL, OPTIMIZER, entries
 
 SETTINGS = {
     "model.d_model": 32,

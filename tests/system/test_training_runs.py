@@ -12,9 +12,9 @@ import pytest
 import torch
 from tests.training_toys import write_toy
 
-from heedful.checkpoint.checkpoints import entries, read_checkpoint
 from heedful.errors import CheckpointError, HeedfulError, TrainingError
 from heedful.presets import resolve
+from heedful.runs.checkpoints import entries, read_checkpoint
 from heedful.search.model_search import greedy_translations
 from heedful.training import events
 from heedful.training.loop import Progress, train

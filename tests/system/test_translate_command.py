@@ -19,9 +19,9 @@ from tests.trained_toys import train_toy
 from tests.training_toys import toy_sentences
 
 import heedful
-from heedful.checkpoint import names
 from heedful.cli.main import main
 from heedful.errors import SearchError
+from heedful.runs import names
 from heedful.search import translator as translator_module
 from heedful.search.hypotheses import Hypothesis
 from heedful.search.options import SearchOptions

@@ -13,8 +13,8 @@ import pytest
 from tests.trained_toys import train_toy
 
 import heedful
-from heedful.checkpoint.bundle import write_bundle
-from heedful.checkpoint.models import read_model
+from heedful.runs.bundle import write_bundle
+from heedful.runs.models import read_model
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,12 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from heedful.checkpoint import checkpoints
-from heedful.checkpoint.atomic import new_folder, write_json
-from heedful.checkpoint.averaging import AVERAGED, average
-from heedful.checkpoint.checkpoints import (
+from heedful.config import Config
+from heedful.errors import CheckpointError
+from heedful.runs import checkpoints
+from heedful.runs.atomic import new_folder, write_json
+from heedful.runs.averaging import AVERAGED, average
+from heedful.runs.checkpoints import (
     MODEL,
     OPTIMIZER,
     STATE,
@@ -28,9 +30,7 @@ from heedful.checkpoint.checkpoints import (
     scheduled_entries,
     write_checkpoint,
 )
-from heedful.checkpoint.run_folder import METRICS, cut_metrics, differing_settings
-from heedful.config import Config
-from heedful.errors import CheckpointError
+from heedful.runs.run_folder import METRICS, cut_metrics, differing_settings
 
 
 def checkpoint(step: int, *, scheduled: bool = True) -> Checkpoint:

@@ -14,8 +14,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from heedful import Transformer
-from heedful.checkpoint.storage import CLIPPING, LARGEST, SCALE, packed, quantised, unpacked
 from heedful.errors import CheckpointError
+from heedful.runs.storage import CLIPPING, LARGEST, SCALE, packed, quantised, unpacked
 
 
 def small_model(seed: int = 1) -> Transformer:

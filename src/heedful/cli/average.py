@@ -39,9 +39,9 @@ def average(
     """
     if last < 1:
         raise HeedfulError(f"--last {last}: must be at least 1")
-    from heedful.checkpoint.averaging import average as write_average
-    from heedful.checkpoint.entries import AVERAGED
-    from heedful.checkpoint.run_folder import read_run
+    from heedful.runs.averaging import average as write_average
+    from heedful.runs.entries import AVERAGED
+    from heedful.runs.run_folder import read_run
 
     if read_run(run).get("bundle"):
         raise HeedfulError(f"{run} is a model to give away: it has no checkpoints, and its weights are final")

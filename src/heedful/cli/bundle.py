@@ -55,12 +55,12 @@ def bundle(
     """
     spoken = _languages(languages)
     text = None if card is None else _text(card)
-    from heedful.checkpoint.atomic import sha256
-    from heedful.checkpoint.bundle import write_bundle
-    from heedful.checkpoint.card import CARD
-    from heedful.checkpoint.card import languages as known_languages
-    from heedful.checkpoint.entries import MODEL
-    from heedful.checkpoint.models import read_model
+    from heedful.runs.atomic import sha256
+    from heedful.runs.bundle import write_bundle
+    from heedful.runs.card import CARD
+    from heedful.runs.card import languages as known_languages
+    from heedful.runs.entries import MODEL
+    from heedful.runs.models import read_model
 
     write_bundle(read_model(model), output, storage=storage, card=text, spoken=spoken, overwrite=overwrite)
     again = read_model(output)

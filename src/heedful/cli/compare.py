@@ -8,7 +8,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from heedful.checkpoint.names import bundled_models
 from heedful.cli import measuring
 from heedful.cli.evaluation_display import print_comparison
 from heedful.cli.model_options import RunningOptions, SearchChoices
@@ -20,6 +19,7 @@ from heedful.evaluation.counts import system_counts
 from heedful.evaluation.resampling import RESAMPLES, SEED, TRIALS
 from heedful.evaluation.sentences import System, TestSet, leads
 from heedful.evaluation.significance import LEVEL, comparisons
+from heedful.runs.names import bundled_models
 from heedful.text.aligned import read_lines, require_aligned
 
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]

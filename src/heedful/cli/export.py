@@ -51,7 +51,7 @@ def export(
     """
     if to not in ("ctranslate2", "marian"):
         raise ExportError(f"--to {to}: must be ctranslate2 or marian")
-    from heedful.checkpoint.models import read_model
+    from heedful.runs.models import read_model
 
     saved = read_model(model)
     if to == "ctranslate2":

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
-from heedful.checkpoint.names import DEFAULT, default_model
 from heedful.errors import SearchError
+from heedful.runs.names import DEFAULT, default_model
 
 if TYPE_CHECKING:
     from heedful.search.options import SearchOptions

@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 from rich.text import Text
 
-from heedful.checkpoint.names import bundled_models
 from heedful.cli.progress import progress
 from heedful.cli.terminal import console, plain_table, print_json
 from heedful.config import DataConfig
 from heedful.errors import TextError
 from heedful.prepare.pipeline import prepare as make_corpus
 from heedful.prepare.request import SAMPLE_PAIRS, Request
+from heedful.runs.names import bundled_models
 from heedful.text.cleaning import Rules
 from heedful.text.pairs import Corpus, JsonLines, Tsv, TwoFiles
 

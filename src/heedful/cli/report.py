@@ -85,10 +85,10 @@ def report(
     asked = _asked(source, reference, language=language)
     if no_scores and (asked is not None or model.model is not None):
         raise ReportError("--no-scores translates nothing: leave out --source, --reference and --model, or --no-scores")
-    from heedful.checkpoint.names import model_folder
     from heedful.report.new_files import require_free
     from heedful.report.run_page import run_sections, write_run_page
     from heedful.report.run_record import run_record
+    from heedful.runs.names import model_folder
 
     given, run = run, model_folder(run)
     # Nothing is written among the files of heedful itself.

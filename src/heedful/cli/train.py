@@ -72,7 +72,7 @@ def train(
     """
     otherwise = None
     if init is not None:
-        from heedful.checkpoint.models import config_of
+        from heedful.runs.models import config_of
 
         otherwise = config_of(init)
     resolved = resolve(name=preset, file=config, settings=set_, otherwise=otherwise)

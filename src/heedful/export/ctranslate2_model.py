@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from heedful.checkpoint.models import SavedModel
 from heedful.errors import ExportError
 from heedful.export.ctranslate2_layers import NEVER, fill_layer
 from heedful.export.folder import POSITIONS, export_folder, require_plain
 from heedful.model.positional_encoding import positional_encoding
+from heedful.runs.models import SavedModel
 from heedful.symbols import CONTROL_TOKENS, END, PAD, START
 from heedful.text.subwords import FILE_NAME
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from heedful import __version__
-from heedful.checkpoint.atomic import new_folder, write_json
-from heedful.checkpoint.models import SavedModel
 from heedful.errors import ExportError
+from heedful.runs.atomic import new_folder, write_json
+from heedful.runs.models import SavedModel
 
 MARK = "heedful.json"
 """Says of a folder that it is an export, and of what."""

@@ -15,10 +15,10 @@ import torch
 from safetensors.torch import save
 from torch import Tensor
 
-from heedful.checkpoint.atomic import write_json
-from heedful.checkpoint.models import SavedModel
 from heedful.errors import ExportError
 from heedful.export.folder import POSITIONS, export_folder, require_plain
+from heedful.runs.atomic import write_json
+from heedful.runs.models import SavedModel
 from heedful.symbols import CONTROL_TOKENS, END, PAD, START
 from heedful.text.subwords import FILE_NAME
 

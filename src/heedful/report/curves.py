@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heedful.checkpoint.run_folder import RUN
 from heedful.errors import ReportError
 from heedful.report.run_files import Metrics, Object, number, read_metrics, read_object
+from heedful.runs.run_folder import RUN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from heedful.checkpoint.card import card_title, languages, training_text
-from heedful.checkpoint.entries import MODEL, newest_weights, read_state
-from heedful.checkpoint.names import bundled_models
-from heedful.checkpoint.run_folder import FORMAT, RUN, read_run
 from heedful.errors import CheckpointError, ReportError
 from heedful.report.run_files import Object, read_object
 from heedful.report.runs import model_kind
+from heedful.runs.card import card_title, languages, training_text
+from heedful.runs.entries import MODEL, newest_weights, read_state
+from heedful.runs.names import bundled_models
+from heedful.runs.run_folder import FORMAT, RUN, read_run
 
 MOST_NAMES = 2
 """Corpora that are named; the others are counted."""

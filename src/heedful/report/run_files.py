@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heedful.checkpoint.run_folder import METRICS
+from heedful.runs.run_folder import METRICS
 
 Object = dict[str, Any]
 

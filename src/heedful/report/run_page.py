@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from heedful import __version__
-from heedful.checkpoint.run_folder import now
 from heedful.report.markup import Section, text
 from heedful.report.new_files import written
 from heedful.report.page_files import filled, page_file, page_style
@@ -20,6 +19,7 @@ from heedful.report.sections.paper import positions_section, schedule_section
 from heedful.report.sections.repetition import machine_section, repetition_section
 from heedful.report.sections.scores import scores_section
 from heedful.report.sections.training import training_section
+from heedful.runs.run_folder import now
 
 
 def run_sections(record: RunRecord, scores: RunScores | None = None, *, why_not: str = "") -> list[Section]:

@@ -9,9 +9,6 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from heedful.checkpoint.entries import entries, read_state
-from heedful.checkpoint.models import run_config
-from heedful.checkpoint.run_folder import METRICS, RUN, read_run
 from heedful.config import Config
 from heedful.data.corpus import Corpus, read_manifest
 from heedful.data.folder import MANIFEST
@@ -20,6 +17,9 @@ from heedful.evaluation.sentences import TestSet
 from heedful.prepare.description import described
 from heedful.report.run_files import Metrics, Object, read_metrics, read_object
 from heedful.report.runs import Run, run_in
+from heedful.runs.entries import entries, read_state
+from heedful.runs.models import run_config
+from heedful.runs.run_folder import METRICS, RUN, read_run
 from heedful.text.subwords import Subwords
 
 CLEANING = "report.json"

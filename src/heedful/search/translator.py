@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from heedful.checkpoint.models import SavedModel, read_model
 from heedful.errors import SearchError
 from heedful.evaluation.alignments import (
     aligning_layer,
@@ -24,6 +23,7 @@ from heedful.evaluation.alignments import (
     words_of,
 )
 from heedful.model.attention_kernels import choose_attention
+from heedful.runs.models import SavedModel, read_model
 from heedful.search.attention_maps import AttentionMaps, attention_maps, forced_maps
 from heedful.search.engine import Sentence
 from heedful.search.hypotheses import Hypothesis

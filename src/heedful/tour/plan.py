@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heedful.checkpoint.atomic import WRITING, write_json
 from heedful.errors import DemoError
+from heedful.runs.atomic import WRITING, write_json
 
 FORMAT, FORMAT_VERSION = "heedful demo", 1
 PLAN = "demo.json"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from heedful.checkpoint.atomic import write_json
 from heedful.demo.alignment import tokens_of
 from heedful.evaluation.alignments import gold_alignment
 from heedful.evaluation.counts import Counted, bleu_counts, chrf_counts
@@ -13,6 +12,7 @@ from heedful.evaluation.sentences import System, TestSet, extremes
 from heedful.evaluation.translation_scores import with_interval
 from heedful.report.new_files import written
 from heedful.report.run_files import read_object
+from heedful.runs.atomic import write_json
 from heedful.tour.alignment import AlignedText, alignment_score, most_reordered, token_weights
 from heedful.tour.plan import Tour
 from heedful.tour.stages import Report, Trained

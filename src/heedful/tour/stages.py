@@ -10,10 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from heedful.checkpoint.atomic import new_folder
-from heedful.checkpoint.checkpoints import scheduled_entries
-from heedful.checkpoint.entries import AVERAGED, STATE
-from heedful.checkpoint.run_folder import RUN, STATUS
 from heedful.config import Config
 from heedful.data.folder import MANIFEST
 from heedful.demo.corpus import write_corpus
@@ -21,6 +17,10 @@ from heedful.prepare.pipeline import prepare
 from heedful.prepare.request import Request
 from heedful.presets import preset
 from heedful.report.run_files import read_object
+from heedful.runs.atomic import new_folder
+from heedful.runs.checkpoints import scheduled_entries
+from heedful.runs.entries import AVERAGED, STATE
+from heedful.runs.run_folder import RUN, STATUS
 from heedful.text.pairs import TwoFiles
 from heedful.tour.plan import Tour, remembered
 from heedful.training.events import Reporter

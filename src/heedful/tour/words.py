@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from heedful.checkpoint.names import default_model
+from heedful.runs.names import default_model
 from heedful.tour.plan import MINUTES, Tour
 
 Command = tuple[str, str]

@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 
-from heedful.checkpoint.averaging import average
-from heedful.checkpoint.checkpoints import Checkpoint, prune, scheduled_entries, write_checkpoint
-from heedful.checkpoint.run_folder import write_status
 from heedful.errors import HeedfulError, TrainingError
 from heedful.evaluation.perplexity import perplexity
+from heedful.runs.averaging import average
+from heedful.runs.checkpoints import Checkpoint, prune, scheduled_entries, write_checkpoint
+from heedful.runs.run_folder import write_status
 from heedful.settings import describe
 from heedful.training import events
 from heedful.training.batches import prefetched

@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from heedful.checkpoint.run_folder import METRICS
 from heedful.evaluation.perplexity import perplexity
+from heedful.runs.run_folder import METRICS
 from heedful.training.batches import StepBatch
 
 LAG = 3

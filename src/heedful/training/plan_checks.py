@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from heedful.checkpoint.run_folder import RUN
 from heedful.config import Config, did_you_mean
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
 from heedful.errors import BatchError, CorpusError, SubwordError
+from heedful.runs.run_folder import RUN
 from heedful.text.subwords import Subwords
 from heedful.training.hardware import ACCELERATORS, peak_flops
 

@@ -12,9 +12,6 @@ from typing import Any
 import torch
 
 from heedful import __version__
-from heedful.checkpoint.checkpoints import Checkpoint, newest_sound, read_checkpoint
-from heedful.checkpoint.models import load_weights, located
-from heedful.checkpoint.run_folder import MAY_CHANGE, RUN, cut_metrics, differing_settings, now, read_run, write_run
 from heedful.config import Config
 from heedful.data.corpus import Corpus
 from heedful.data.folder import MANIFEST
@@ -23,6 +20,9 @@ from heedful.model.attention_kernels import choose_attention
 from heedful.model.initialization import scale_residual_branches
 from heedful.model.transformer import Transformer
 from heedful.presets import parameter_count
+from heedful.runs.checkpoints import Checkpoint, newest_sound, read_checkpoint
+from heedful.runs.models import load_weights, located
+from heedful.runs.run_folder import MAY_CHANGE, RUN, cut_metrics, differing_settings, now, read_run, write_run
 from heedful.settings import describe
 from heedful.text.subwords import Subwords
 from heedful.training.batches import Batches

@@ -15,10 +15,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from heedful.checkpoint.atomic import new_folder, sha256, write_json
-from heedful.checkpoint.entries import FORMAT, FORMAT_VERSION, MODEL, OPTIMIZER, STATE, Entry, entries, read_state
-from heedful.checkpoint.storage import unpacked
 from heedful.errors import CheckpointError
+from heedful.runs.atomic import new_folder, sha256, write_json
+from heedful.runs.entries import FORMAT, FORMAT_VERSION, MODEL, OPTIMIZER, STATE, Entry, entries, read_state
+from heedful.runs.storage import unpacked
 
 WITH_OPTIMIZER = 2
 """Of the last checkpoints, how many keep their optimiser: the newest, and one to fall back on."""

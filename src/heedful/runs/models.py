@@ -9,13 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from heedful.checkpoint.checkpoints import read_checkpoint
-from heedful.checkpoint.entries import AVERAGED, STATE, entries, newest_weights, read_state
-from heedful.checkpoint.names import model_folder
-from heedful.checkpoint.run_folder import RUN, read_run
 from heedful.config import SECTIONS, Config
 from heedful.errors import CheckpointError, ConfigError
 from heedful.model.transformer import Transformer
+from heedful.runs.checkpoints import read_checkpoint
+from heedful.runs.entries import AVERAGED, STATE, entries, newest_weights, read_state
+from heedful.runs.names import model_folder
+from heedful.runs.run_folder import RUN, read_run
 from heedful.text.subwords import Subwords
 
 

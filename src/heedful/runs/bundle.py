@@ -13,13 +13,13 @@ from safetensors import SafetensorError
 from safetensors.torch import save
 from torch import Tensor
 
-from heedful.checkpoint.atomic import new_folder, sha256, write_json
-from heedful.checkpoint.card import CARD, languages
-from heedful.checkpoint.entries import AVERAGED, FORMAT, FORMAT_VERSION, MODEL, STATE
-from heedful.checkpoint.models import SavedModel
-from heedful.checkpoint.run_folder import RUN, read_run
-from heedful.checkpoint.storage import packed
 from heedful.errors import CheckpointError
+from heedful.runs.atomic import new_folder, sha256, write_json
+from heedful.runs.card import CARD, languages
+from heedful.runs.entries import AVERAGED, FORMAT, FORMAT_VERSION, MODEL, STATE
+from heedful.runs.models import SavedModel
+from heedful.runs.run_folder import RUN, read_run
+from heedful.runs.storage import packed
 
 
 def write_bundle(

@@ -8,10 +8,10 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from heedful.checkpoint.atomic import new_folder, sha256, write_json
-from heedful.checkpoint.checkpoints import read_checkpoint, scheduled_entries
-from heedful.checkpoint.entries import AVERAGED, FORMAT, FORMAT_VERSION, MODEL, STATE, Entry
 from heedful.errors import CheckpointError
+from heedful.runs.atomic import new_folder, sha256, write_json
+from heedful.runs.checkpoints import read_checkpoint, scheduled_entries
+from heedful.runs.entries import AVERAGED, FORMAT, FORMAT_VERSION, MODEL, STATE, Entry
 
 
 def average(run: Path, *, last: int) -> list[int]:

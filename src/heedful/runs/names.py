@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from heedful.checkpoint.run_folder import RUN
 from heedful.config import did_you_mean
 from heedful.errors import CheckpointError
+from heedful.runs.run_folder import RUN
 
 BUNDLED = Path(__file__).parent.parent / "bundled"
 DEFAULT = "en-de-small"

@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from heedful.checkpoint.atomic import write_json
 from heedful.config import SECTIONS
 from heedful.errors import CheckpointError
+from heedful.runs.atomic import write_json
 
 FORMAT, FORMAT_VERSION = "heedful run", 1
 RUN, STATUS, METRICS = "run.json", "status.json", "metrics.jsonl"
