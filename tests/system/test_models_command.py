@@ -12,10 +12,10 @@ from tests.commands import run_here
 from tests.trained_toys import train_toy
 
 from heedful.cli.models import table_of
-from heedful.report.models import Listed
 from heedful.runs import names
 from heedful.runs.bundle import write_bundle
 from heedful.runs.card import card_title, languages
+from heedful.runs.model_list import Listed
 from heedful.runs.models import read_model
 
 

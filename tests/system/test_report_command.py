@@ -17,9 +17,9 @@ from tests.pages import Page
 from tests.trained_toys import train_toy
 
 from heedful.cli.main import main
-from heedful.report.run_record import run_record
 from heedful.report.sections.repetition import prepare_command, train_command
 from heedful.runs.checkpoints import read_checkpoint
+from heedful.runs.record import run_record
 from heedful.search.translator import Translator
 
 SETTINGS = ("training.validation_steps=20", "training.samples=1", "training.log_steps=10", "model.positions=learned")

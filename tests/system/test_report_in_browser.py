@@ -12,9 +12,9 @@ from tests.browsers import browser, opened
 from tests.report_toys import toy_scores
 from tests.trained_toys import train_toy
 
-from heedful.report.run_files import read_metrics
 from heedful.report.run_page import run_sections, write_run_page
-from heedful.report.run_record import run_record
+from heedful.runs.metrics import read_metrics
+from heedful.runs.record import run_record
 
 __all__ = ["browser"]  # a fixture
 

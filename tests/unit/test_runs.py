@@ -14,8 +14,8 @@ import pytest
 
 from heedful.cli.main import main
 from heedful.errors import ReportError
-from heedful.report.run_files import read_metrics
-from heedful.report.runs import Best, Run, runs_below
+from heedful.runs.lists import Best, Run, runs_below
+from heedful.runs.metrics import read_metrics
 
 DESCRIPTION = {
     "format": "heedful run",

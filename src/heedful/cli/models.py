@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from heedful.cli.terminal import console, plain_table, print_json
-from heedful.report.models import Listed, bundled, models_in
+from heedful.runs.model_list import Listed, bundled, models_in
 
 USUAL = (Path(), Path("runs"))
 

@@ -21,8 +21,8 @@ from heedful.evaluation.system_report import system_report
 from heedful.text.aligned import read_lines, require_aligned
 
 if TYPE_CHECKING:
-    from heedful.report.run_record import RunRecord
     from heedful.report.run_scores import RunScores
+    from heedful.runs.record import RunRecord
     from heedful.search.options import SearchOptions
     from heedful.search.translator import Translator
 
@@ -87,8 +87,8 @@ def report(
         raise ReportError("--no-scores translates nothing: leave out --source, --reference and --model, or --no-scores")
     from heedful.report.new_files import require_free
     from heedful.report.run_page import run_sections, write_run_page
-    from heedful.report.run_record import run_record
     from heedful.runs.names import model_folder
+    from heedful.runs.record import run_record
 
     given, run = run, model_folder(run)
     # Nothing is written among the files of heedful itself.
@@ -160,7 +160,7 @@ def _model_of(run: Path, model: ModelOptions) -> ModelOptions:
 
 def _scores(work: _Work, asked: _Text | None, *, language: str | None, must: bool) -> tuple[RunScores | None, str]:
     """The model's scores, or why there are none; ``must``: where the user named a text or a model, that is an error."""
-    from heedful.report.run_record import validation_text
+    from heedful.runs.record import validation_text
 
     try:
         text = asked

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from heedful.cli.terminal import console, plain_table, print_json
-from heedful.report.runs import Run, runs_below
+from heedful.runs.lists import Run, runs_below
 
 COLOURS = {"running": "green", "finished": "", "interrupted": "yellow", "failed": "red", "killed": "red"}
 

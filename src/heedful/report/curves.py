@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.errors import ReportError
-from heedful.report.run_files import Metrics, Object, number, read_metrics, read_object
+from heedful.runs.metrics import Metrics, Object, number, read_metrics, read_object
 from heedful.runs.run_folder import RUN
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from heedful import __version__
 from heedful.report.markup import Section, text
 from heedful.report.new_files import written
 from heedful.report.page_files import filled, page_file, page_style
-from heedful.report.run_record import RunRecord
 from heedful.report.run_scores import RunScores
 from heedful.report.sections.configuration import configuration_section
 from heedful.report.sections.data import data_section
@@ -19,6 +18,7 @@ from heedful.report.sections.paper import positions_section, schedule_section
 from heedful.report.sections.repetition import machine_section, repetition_section
 from heedful.report.sections.scores import scores_section
 from heedful.report.sections.training import training_section
+from heedful.runs.record import RunRecord
 from heedful.runs.run_folder import now
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from heedful.errors import ReportError
 from heedful.report.curves import sound_metrics
-from heedful.report.run_files import Object, number
+from heedful.runs.metrics import Object, number
 
 TRAIN = ("loss", "negative_log_likelihood", "perplexity", "learning_rate", "gradient_norm", "target_tokens", "skipped")
 VALIDATION = ("loss", "perplexity", "perplexity_per_word", "bleu")

@@ -9,8 +9,8 @@ from typing import Any
 
 from heedful.report.markup import Cell, Html, Section, breakable, command, paragraph, sentence, table, text
 from heedful.report.run_page import write_run_page
-from heedful.report.run_record import run_record
 from heedful.report.sections.training import training_section
+from heedful.runs.record import run_record
 from heedful.tour.plan import Tour
 from heedful.tour.words import Command, after_training, percent, score_text
 

@@ -11,8 +11,8 @@ from heedful.evaluation.counts import Counted, bleu_counts, chrf_counts
 from heedful.evaluation.sentences import System, TestSet, extremes
 from heedful.evaluation.translation_scores import with_interval
 from heedful.report.new_files import written
-from heedful.report.run_files import read_object
 from heedful.runs.atomic import write_json
+from heedful.runs.metrics import read_object
 from heedful.tour.alignment import AlignedText, alignment_score, most_reordered, token_weights
 from heedful.tour.plan import Tour
 from heedful.tour.stages import Report, Trained

@@ -16,10 +16,10 @@ from heedful.demo.corpus import write_corpus
 from heedful.prepare.pipeline import prepare
 from heedful.prepare.request import Request
 from heedful.presets import preset
-from heedful.report.run_files import read_object
 from heedful.runs.atomic import new_folder
 from heedful.runs.checkpoints import scheduled_entries
 from heedful.runs.entries import AVERAGED, STATE
+from heedful.runs.metrics import read_object
 from heedful.runs.run_folder import RUN, STATUS
 from heedful.text.pairs import TwoFiles
 from heedful.tour.plan import Tour, remembered

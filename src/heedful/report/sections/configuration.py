@@ -7,7 +7,7 @@ import dataclasses
 from heedful.config import SECTIONS, toml_value
 from heedful.presets import BY_NAME
 from heedful.report.markup import Cell, Html, Section, paragraph, table, text
-from heedful.report.run_record import RunRecord
+from heedful.runs.record import RunRecord
 
 
 def configuration_section(record: RunRecord) -> Section:

@@ -8,8 +8,8 @@ from typing import Any
 from heedful.report.bar_chart import bar_figure
 from heedful.report.labels import labels
 from heedful.report.markup import Cell, Html, Section, breakable, paragraph, sentence, table, text
-from heedful.report.run_files import Object
-from heedful.report.run_record import RunRecord
+from heedful.runs.metrics import Object
+from heedful.runs.record import RunRecord
 
 SIDES = ("source", "target")
 LONGEST = 200

@@ -6,8 +6,8 @@ import shlex
 
 from heedful.report.heat_map import attention_map, weight_scale
 from heedful.report.markup import Html, Section, command, facts, paragraph, sentence
-from heedful.report.run_record import RunRecord
 from heedful.report.run_scores import KINDS, Example, RunScores
+from heedful.runs.record import RunRecord
 
 TITLES = {"best": "The best", "median": "The middle", "worst": "The worst"}
 BESIDE = 26

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from heedful.report.markup import Cell, Section, facts, paragraph
-from heedful.report.run_record import RunRecord
 from heedful.report.run_scores import RunScores
+from heedful.runs.record import RunRecord
 
 
 def overview_section(record: RunRecord, scores: RunScores | None) -> Section:

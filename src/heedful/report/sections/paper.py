@@ -10,8 +10,8 @@ from heedful.model.positional_encoding import positional_encoding
 from heedful.report.chart import Chart, Series, chart_figure
 from heedful.report.heat_map import position_map
 from heedful.report.markup import Section, paragraph, text
-from heedful.report.run_record import RunRecord
 from heedful.report.run_scores import RunScores
+from heedful.runs.record import RunRecord
 from heedful.training.optimizer import learning_rate
 
 POSITIONS = 64

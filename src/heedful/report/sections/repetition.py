@@ -10,8 +10,8 @@ from typing import Any
 
 from heedful.config import toml_value
 from heedful.report.markup import Cell, Section, command, facts, paragraph
-from heedful.report.run_record import RunRecord
 from heedful.report.sections.configuration import changed_settings, preset_name
+from heedful.runs.record import RunRecord
 
 
 def repetition_section(record: RunRecord) -> Section:

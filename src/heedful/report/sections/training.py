@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from heedful.report.chart import FEW_POINTS, Chart, Point, Series, chart_figure
 from heedful.report.markup import Html, Section, paragraph, sentence, table
-from heedful.report.run_files import Metrics, Object, number
-from heedful.report.run_record import RunRecord
+from heedful.runs.metrics import Metrics, Object, number
+from heedful.runs.record import RunRecord
 
 VALIDATIONS = 8
 """Validations whose translations are shown, spread evenly over the run."""

@@ -15,9 +15,9 @@ from heedful.data.folder import MANIFEST
 from heedful.errors import CheckpointError, CorpusError, HeedfulError
 from heedful.evaluation.sentences import TestSet
 from heedful.prepare.description import described
-from heedful.report.run_files import Metrics, Object, read_metrics, read_object
-from heedful.report.runs import Run, run_in
 from heedful.runs.entries import entries, read_state
+from heedful.runs.lists import Run, run_in
+from heedful.runs.metrics import Metrics, Object, read_metrics, read_object
 from heedful.runs.models import run_config
 from heedful.runs.run_folder import METRICS, RUN, read_run
 from heedful.text.subwords import Subwords

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from heedful.errors import CheckpointError, ReportError
-from heedful.report.run_files import Object, read_object
-from heedful.report.runs import model_kind
 from heedful.runs.card import card_title, languages, training_text
 from heedful.runs.entries import MODEL, newest_weights, read_state
+from heedful.runs.lists import model_kind
+from heedful.runs.metrics import Object, read_object
 from heedful.runs.names import bundled_models
 from heedful.runs.run_folder import FORMAT, RUN, read_run
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import ReportError
-from heedful.report.run_files import Object, read_metrics, read_object
 from heedful.runs.entries import AVERAGED, STATE
+from heedful.runs.metrics import Object, read_metrics, read_object
 from heedful.runs.run_folder import FORMAT, FORMAT_VERSION, METRICS, RUN, STATUS
 
 STATES = ("running", "finished", "interrupted", "failed")
