@@ -137,7 +137,7 @@ def stop_text(patch: pytest.MonkeyPatch) -> None:
         (folder / "train.en").write_text("half of it")
         raise KeyboardInterrupt
 
-    patch.setattr(stages, "write_corpus", half_written)
+    patch.setattr(stages, "write_demo_text", half_written)
 
 
 def stop_preparing(patch: pytest.MonkeyPatch) -> None:
@@ -214,14 +214,18 @@ def test_what_time_has_cut_short_goes_on_when_there_is_more(
     assert json.loads(told.out)["training"]["step"] == step + 5
 
 
-def test_overwriting_starts_anew(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_overwriting_starts_anew_and_another_seed_has_the_same_text(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "demo"
     stop_preparing(monkeypatch)
     assert demo(folder, "--quiet", "--seed", "2") == 130
-    first, wanted = (place / "text" / "train.de" for place in (folder, whole))
-    assert first.read_text() != wanted.read_text()
+    text = folder / "text" / "train.de"
+    assert text.read_text() == (whole / "text" / "train.de").read_text()
+    text.write_text("another")
     assert demo(folder, "--quiet", "--overwrite") == 130
-    assert first.read_text() == wanted.read_text()
+    assert json.loads((folder / "demo.json").read_text())["seed"] == 1
+    assert text.read_text() == (whole / "text" / "train.de").read_text()
 
 
 @pytest.mark.parametrize(

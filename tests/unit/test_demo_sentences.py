@@ -6,12 +6,13 @@ from functools import cache
 
 import pytest
 
-from heedful.demo.alignment import PUNCTUATION, text_of, tokens_of
+from heedful.demo.alignment import PUNCTUATION, text_of
 from heedful.demo.corpus import Pair, pair_of, pairs
 from heedful.demo.german import PERSONS, participle, present, preterite
 from heedful.demo.lexicon import lexicon
 from heedful.demo.sampling import sentence
 from heedful.demo.sentences import CONSTRUCTIONS, Clause, NounPhrase, Place, Pronoun, Sentence, combinations
+from heedful.tour.text import tokens_of
 
 WORDS = lexicon()
 NOUNS, VERBS = WORDS.nouns, WORDS.verbs

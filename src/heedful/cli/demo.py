@@ -40,9 +40,10 @@ def demo(
     quiet: Flag = False,
     as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
 ) -> None:
-    """See everything work in minutes: generate text, prepare it, train, translate what was never seen, explain.
+    """See everything work in minutes: prepare text, train, translate what was never seen, explain.
 
-    The text is generated, so nothing is downloaded; what the model learns is a small grammar of English and German.
+    The text comes with heedful, so nothing is downloaded. A program has written it: what the model learns is a small
+    grammar of English and German.
     Stop it whenever you like: the same command goes on where it was.
 
     Parameters
@@ -52,7 +53,7 @@ def demo(
     minutes
         How long it may take; with less there is less text, and training may be cut short.
     seed
-        Another number gives other sentences and another model.
+        Another number gives another model of the same sentences: other first weights, batches and dropout.
     device
         auto, cpu, cuda or cuda:N.
     threads

@@ -1,11 +1,10 @@
-"""Words that carry what they say, so that two languages can be aligned; from words to text and back.
+"""Words that carry what they say, so that two languages can be aligned; from words to text.
 
 Two words are aligned when they share a key: the same noun of the same phrase, the same verb, the same negation.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -34,15 +33,6 @@ def text_of(tokens: Sequence[str]) -> str:
     'Ja, Annas Hund.'
     """
     return "".join(token if token in PUNCTUATION else f" {token}" for token in tokens).strip()
-
-
-def tokens_of(text: str) -> list[str]:
-    """The words and punctuation marks of a line, in the order that alignments number them.
-
-    >>> tokens_of("At two o'clock, Anna's twenty-one dogs slept.")
-    ['At', 'two', "o'clock", ',', "Anna's", 'twenty-one', 'dogs', 'slept', '.']
-    """
-    return re.findall(r"[^\s,.?!]+|[,.?!]", text)
 
 
 def links(source: Sequence[Word], target: Sequence[Word]) -> tuple[tuple[int, int], ...]:

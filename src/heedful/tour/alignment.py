@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heedful.demo.alignment import tokens_of
 from heedful.evaluation.alignments import (
     Gold,
     Links,
@@ -20,6 +19,7 @@ from heedful.evaluation.alignments import (
     soft_alignment,
     word_weights,
 )
+from heedful.tour.text import tokens_of
 
 if TYPE_CHECKING:
     from heedful.search.translator import Translator

@@ -35,7 +35,7 @@ def _about(facts: dict[str, Any]) -> str:
         "A Transformer that has learnt to translate English into German, from text that is generated: a program wrote "
         "every sentence from a few hundred words and the rules of both languages. The scores below say that the model "
         "has learnt this grammar, and nothing about real text.",
-        f"{facts['parameters']:,} parameters, {pairs['train']:,} sentence pairs (seed {facts['seed']}), "
+        f"{facts['parameters']:,} parameters (seed {facts['seed']}), {pairs['train']:,} sentence pairs, "
         f"{training['step']:,} steps in {training['minutes']:.1f} minutes on {facts['device']}. Tested on "
         f"{pairs['test']:,} other sentences; in each of them a verb and its object stand in a construction in which "
         "training never shows them together.",

@@ -12,7 +12,6 @@ from typing import Any
 
 from heedful.config import Config
 from heedful.data.folder import MANIFEST
-from heedful.demo.corpus import write_corpus
 from heedful.prepare.pipeline import prepare
 from heedful.prepare.request import Request
 from heedful.presets import preset
@@ -23,6 +22,7 @@ from heedful.runs.metrics import read_object
 from heedful.runs.run_folder import RUN, STATUS
 from heedful.text.pairs import TwoFiles
 from heedful.tour.plan import Tour, remembered
+from heedful.tour.text import write_demo_text
 from heedful.training.events import Reporter
 
 PRESET = "demo"
@@ -53,17 +53,13 @@ class Trained:
 
 
 def write_text(tour: Tour, *, report: Report) -> bool:
-    """Generate the sentences; returns False where they are there already."""
+    """Write the sentences that there is time for; returns False where they are there already."""
     if tour.text.is_dir():
         return False
-    pairs = tour.train + tour.valid + tour.test
     with new_folder(tour.text) as folder:
-        report("writing sentences", 0, pairs)
-        sizes = {"train": tour.train, "valid": tour.valid, "test": tour.test}
-        write_corpus(
-            folder, seed=tour.seed, **sizes, overwrite=True, reached=lambda n: report("writing sentences", n, pairs)
-        )
-        report("writing sentences", pairs, pairs)
+        write_demo_text(folder, train=tour.train, valid=tour.valid, test=tour.test)
+    pairs = tour.train + tour.valid + tour.test
+    report("writing sentences", pairs, pairs)
     return True
 
 
