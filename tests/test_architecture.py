@@ -18,7 +18,7 @@ LAYERS = [
     {"config"},
     {"settings"},
     {"presets"},
-    {"model", "data", "text", "evaluation", "demo"},
+    {"model", "data", "text", "evaluation"},
     {"prepare"},
     {"runs"},
     {"training", "search"},
@@ -42,7 +42,6 @@ NO_TORCH = {
     "data",
     "evaluation",
     "prepare",
-    "demo",
 }
 MODULES = sorted(PACKAGE.rglob("*.py"))
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from examples.grammar.corpus import pairs
 from tests.doc_pages import shell
 from tests.system.test_bundled_models import MOST_BYTES
 from tests.unit.test_docs import options
 
 from heedful import Transformer
-from heedful.demo.corpus import pairs
 from heedful.presets import resolve
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

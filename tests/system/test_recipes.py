@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from examples.grammar.corpus import pairs
 from tests.doc_pages import DOCS, blocks_of, shell
 
 from heedful.cli.main import main
 from heedful.config import Config
-from heedful.demo.corpus import pairs
 from heedful.presets import resolve
 
 ROOT = DOCS.parent

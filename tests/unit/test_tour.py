@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from examples.grammar.corpus import pairs
 
-from heedful.demo.corpus import pairs
 from heedful.errors import DemoError
 from heedful.evaluation.alignments import gold_alignment
 from heedful.text.subwords import Subwords

@@ -1,4 +1,4 @@
-"""The demo's text: English sentences with their German translations, written once by the grammar of ``heedful.demo``.
+"""The demo's text: English sentences with their German translations, written once by ``examples/grammar``.
 
 ``text.tsv.bz2`` has a pair a line, tabs between its fields. The held-out pairs come first and have three: English,
 German, and which token is which. The pairs to train on have two.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from heedful.demo.alignment import Word
-from heedful.demo.english import PRONOUNS, form_of_be, indefinite_article, ing_form, number_word, third_person
-from heedful.demo.lexicon import Adverbial, Name, Noun, Verb
-from heedful.demo.sentences import Clause, Nominal, NounPhrase, Place, Pronoun, Sentence, Who, agreement
+from examples.grammar.alignment import Word
+from examples.grammar.english import PRONOUNS, form_of_be, indefinite_article, ing_form, number_word, third_person
+from examples.grammar.lexicon import Adverbial, Name, Noun, Verb
+from examples.grammar.sentences import Clause, Nominal, NounPhrase, Place, Pronoun, Sentence, Who, agreement
 
 MODALS = {("can", False): "can", ("can", True): "could", ("should", False): "should", ("may", False): "may"}
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from heedful.demo.dice import Dice
-from heedful.demo.english import number_word as english_number
-from heedful.demo.german import number_word as german_number
-from heedful.demo.lexicon import Adjective, Adverbial, Name, Noun, Preposition, Verb, lexicon, nouns_of
-from heedful.demo.sentences import Clause, Nominal, NounPhrase, Place, Pronoun
+from examples.grammar.dice import Dice
+from examples.grammar.english import number_word as english_number
+from examples.grammar.german import number_word as german_number
+from examples.grammar.lexicon import Adjective, Adverbial, Name, Noun, Preposition, Verb, lexicon, nouns_of
+from examples.grammar.sentences import Clause, Nominal, NounPhrase, Place, Pronoun
 
 ME, YOU, WE, THEY = Pronoun(1), Pronoun(2), Pronoun(1, plural=True), Pronoun(3, plural=True)
 HE, SHE = Pronoun(3, gender="m"), Pronoun(3, gender="f")

@@ -11,10 +11,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from examples.grammar.corpus import GeneratedCorpus, corpus, corpus_lines, pair_of, pairs
+from examples.grammar.sampling import sentence
+from examples.grammar.sentences import Clause, NounPhrase, Sentence
 
-from heedful.demo.corpus import GeneratedCorpus, corpus, corpus_lines, pair_of, pairs
-from heedful.demo.sampling import sentence
-from heedful.demo.sentences import Clause, NounPhrase, Sentence
 from heedful.errors import DemoError
 from heedful.tour.text import TEXT, tokens_of, write_demo_text
 
@@ -98,7 +98,7 @@ def test_the_first_pairs_are_the_same_on_every_machine() -> None:
 
 
 def test_another_process_with_other_hashes_draws_the_same() -> None:
-    code = "from heedful.demo.corpus import pairs; print([pair.pharaoh for pair in pairs(4, 50)])"
+    code = "from examples.grammar.corpus import pairs; print([pair.pharaoh for pair in pairs(4, 50)])"
     outputs = {
         subprocess.run(
             [sys.executable, "-c", code],
@@ -130,7 +130,7 @@ def test_the_text_of_the_package_is_what_the_grammar_writes() -> None:
 @pytest.mark.long
 def test_the_command_writes_the_text_of_the_package_again_to_the_byte(tmp_path: Path) -> None:
     again = tmp_path / "text.tsv.bz2"
-    subprocess.run([sys.executable, "-m", "heedful.demo", again], check=True)
+    subprocess.run([sys.executable, "-m", "examples.grammar", again], check=True)
     assert again.read_bytes() == TEXT.read_bytes()
 
 

@@ -1,4 +1,4 @@
-"""Writes the text that `heedful demo` learns from, the same bytes every time: python -m heedful.demo FILE."""
+"""Writes the text that `heedful demo` learns from, the same bytes every time: python -m examples.grammar FILE."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import bz2
 from pathlib import Path
 
-from heedful.demo.corpus import corpus_lines
+from examples.grammar.corpus import corpus_lines
 
 SEED, TRAIN, HELD_OUT = 1, 50_000, 1_300
 """What the package carries: as many pairs as the longest demo asks for."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from heedful.demo.dice import Dice
-from heedful.demo.lexicon import Verb, lexicon
-from heedful.demo.phrases import (
+from examples.grammar.dice import Dice
+from examples.grammar.lexicon import Verb, lexicon
+from examples.grammar.phrases import (
     arrival,
     described,
     direction,
@@ -19,7 +19,7 @@ from heedful.demo.phrases import (
     subject,
     time_for,
 )
-from heedful.demo.sentences import Clause, Nominal, NounPhrase
+from examples.grammar.sentences import Clause, Nominal, NounPhrase
 
 MODALS = ("can", "must", "want", "should", "may")
 """The first three have a past."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
+from examples.grammar.alignment import PUNCTUATION, text_of
+from examples.grammar.corpus import Pair, pair_of, pairs
+from examples.grammar.german import PERSONS, participle, present, preterite
+from examples.grammar.lexicon import lexicon
+from examples.grammar.sampling import sentence
+from examples.grammar.sentences import CONSTRUCTIONS, Clause, NounPhrase, Place, Pronoun, Sentence, combinations
 
-from heedful.demo.alignment import PUNCTUATION, text_of
-from heedful.demo.corpus import Pair, pair_of, pairs
-from heedful.demo.german import PERSONS, participle, present, preterite
-from heedful.demo.lexicon import lexicon
-from heedful.demo.sampling import sentence
-from heedful.demo.sentences import CONSTRUCTIONS, Clause, NounPhrase, Place, Pronoun, Sentence, combinations
 from heedful.tour.text import tokens_of
 
 WORDS = lexicon()

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import chain
 
-from heedful.demo.alignment import Word
-from heedful.demo.english_clauses import extra_key
-from heedful.demo.german import (
+from examples.grammar.alignment import Word
+from examples.grammar.english_clauses import extra_key
+from examples.grammar.german import (
     CASES,
     CONTRACTIONS,
     IRREGULAR,
@@ -29,8 +29,8 @@ from heedful.demo.german import (
     relative_pronoun,
     zu_infinitive,
 )
-from heedful.demo.lexicon import Adverbial, Name, Noun, Verb
-from heedful.demo.sentences import Clause, Nominal, NounPhrase, Place, Pronoun, Sentence, Who, agreement
+from examples.grammar.lexicon import Adverbial, Name, Noun, Verb
+from examples.grammar.sentences import Clause, Nominal, NounPhrase, Place, Pronoun, Sentence, Who, agreement
 
 MODALS = {"can": "können", "must": "müssen", "want": "wollen", "should": "sollen", "may": "dürfen"}
 DETERMINERS = {"the": "der", "this": "dies", "every": "jed", "which": "welch", "a": "ein", "no": "kein", **POSSESSIVES}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from heedful.demo.lexicon import Verb
+from examples.grammar.lexicon import Verb
 
 PRONOUNS = {
     (1, False, ""): ("I", "me"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from heedful.demo.clauses import MODALS, being, doing, placeable, simple, tense_for, transitives
-from heedful.demo.dice import Dice
-from heedful.demo.lexicon import Verb, lexicon
-from heedful.demo.phrases import (
+from examples.grammar.clauses import MODALS, being, doing, placeable, simple, tense_for, transitives
+from examples.grammar.dice import Dice
+from examples.grammar.lexicon import Verb, lexicon
+from examples.grammar.phrases import (
     HE,
     ME,
     SHE,
@@ -26,7 +26,7 @@ from heedful.demo.phrases import (
     subject,
     time_for,
 )
-from heedful.demo.sentences import Clause, Nominal, NounPhrase, Pronoun, Sentence, Who
+from examples.grammar.sentences import Clause, Nominal, NounPhrase, Pronoun, Sentence, Who
 
 KNOWN = ("know", "see", "like", "need", "love", "look for")
 """Verbs of one word in both languages' present, whose object can be a noun with a relative clause."""

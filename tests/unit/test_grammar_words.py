@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from heedful.demo import english
-from heedful.demo.german import (
+from examples.grammar import english
+from examples.grammar.german import (
     CASES,
     IRREGULAR,
     PERSONS,
@@ -20,7 +19,7 @@ from heedful.demo.german import (
     relative_pronoun,
     zu_infinitive,
 )
-from heedful.demo.lexicon import lexicon
+from examples.grammar.lexicon import lexicon
 
 ARTICLES = {
     "der": ["der die das die", "den die das die", "dem der dem den", "des der des der"],

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from heedful.demo.lexicon import Adjective, Adverbial, Name, Noun, Preposition, Verb
+from examples.grammar.lexicon import Adjective, Adverbial, Name, Noun, Preposition, Verb
 
 CONSTRUCTIONS = (
     "statement",

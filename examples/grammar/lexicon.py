@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from heedful.demo import lexicon_tables as tables
+from examples.grammar import lexicon_tables as tables
 
 GENDERS = {"der": "m", "die": "f", "das": "n"}
 MASS = ("stuff", "drink")

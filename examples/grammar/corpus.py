@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import count, islice
 
-from heedful.demo.alignment import links, text_of, tidied
-from heedful.demo.english_clauses import english_words
-from heedful.demo.german_clauses import german_words
-from heedful.demo.sampling import sentence
-from heedful.demo.sentences import Combination, Sentence, combinations
+from examples.grammar.alignment import links, text_of, tidied
+from examples.grammar.english_clauses import english_words
+from examples.grammar.german_clauses import german_words
+from examples.grammar.sampling import sentence
+from examples.grammar.sentences import Combination, Sentence, combinations
 
 FEWEST_WORDS, MOST_WORDS = 4, 18
 """Of the English side; other sentences are passed over."""

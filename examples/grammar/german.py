@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from heedful.demo.lexicon import Noun, Verb
+from examples.grammar.lexicon import Noun, Verb
 
 CASES = ("nom", "acc", "dat", "gen")
 PERSONS = ((1, False), (2, False), (3, False), (1, True), (2, True), (3, True))
@@ -159,7 +159,7 @@ def preterite(verb: str, person: int, plural: bool) -> str:
 def participle(verb: Verb) -> str:
     """The past participle, with its separable prefix.
 
-    >>> from heedful.demo.lexicon import lexicon
+    >>> from examples.grammar.lexicon import lexicon
     >>> [participle(lexicon().verbs[name]) for name in ("open", "repair", "prepare", "call", "feed")]
     ['aufgemacht', 'repariert', 'vorbereitet', 'angerufen', 'gefüttert']
     """
