@@ -23,7 +23,7 @@ LAYERS = [
     {"runs"},
     {"training", "search"},
     {"report", "export"},
-    {"tour"},
+    {"demo"},
     {"cli"},
     {"__init__", "__main__"},
 ]

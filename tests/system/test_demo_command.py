@@ -21,10 +21,10 @@ import sacrebleu
 from heedful.cli import demo_display
 from heedful.cli.main import main
 from heedful.config import Config
+from heedful.demo import plan, results, stages
+from heedful.demo.plan import Tour
 from heedful.presets import resolve
 from heedful.runs.entries import MODEL
-from heedful.tour import plan, results, stages
-from heedful.tour.plan import Tour
 from heedful.training import events
 
 STEPS = 24

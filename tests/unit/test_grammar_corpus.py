@@ -15,8 +15,8 @@ from examples.grammar.corpus import GeneratedCorpus, corpus, corpus_lines, pair_
 from examples.grammar.sampling import sentence
 from examples.grammar.sentences import Clause, NounPhrase, Sentence
 
+from heedful.demo.text import TEXT, tokens_of, write_demo_text
 from heedful.errors import DemoError
-from heedful.tour.text import TEXT, tokens_of, write_demo_text
 
 TRAIN, HELD_OUT = 50_000, 1_300
 DIGEST_OF_1000 = "1094835af94fde6b6473f4b74a6670f0f79a1e0dbced516e797df009f15c0554"

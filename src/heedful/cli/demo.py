@@ -15,11 +15,11 @@ from rich.text import Text
 from heedful.cli.numbers import require_at_least
 from heedful.cli.progress import progress
 from heedful.cli.terminal import console, plain_table, print_json, say
-from heedful.tour.plan import MINUTES, Tour, begun
-from heedful.tour.words import Command, after_training, next_commands, percent, score_text
+from heedful.demo.plan import MINUTES, Tour, begun
+from heedful.demo.words import Command, after_training, next_commands, percent, score_text
 
 if TYPE_CHECKING:
-    from heedful.tour.stages import Trained
+    from heedful.demo.stages import Trained
 
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 MOST_THREADS = 4
@@ -91,8 +91,8 @@ def demo(
 
 def _results(tour: Tour, *, began: float, device: str, threads: int | None, quiet: bool) -> dict[str, Any]:
     """Every stage that is not done yet; returns what the last one found."""
-    from heedful.tour.results import stored_results, write_results
-    from heedful.tour.stages import prepare_text, trained, write_text
+    from heedful.demo.results import stored_results, write_results
+    from heedful.demo.stages import prepare_text, trained, write_text
 
     with progress(unit="pairs", quiet=quiet) as report:
         if not write_text(tour, report=report):
@@ -115,7 +115,7 @@ def _results(tour: Tour, *, began: float, device: str, threads: int | None, quie
 def _train(tour: Tour, *, began: float, device: str, threads: int | None, quiet: bool) -> Trained:
     _use_threads(threads)
     from heedful.cli.demo_display import TrainingBar
-    from heedful.tour.stages import train_model, with_training_minutes
+    from heedful.demo.stages import train_model, with_training_minutes
 
     tour = with_training_minutes(tour, seconds=time.monotonic() - began)
     with TrainingBar(quiet=quiet) as bar:
@@ -132,7 +132,7 @@ def _use_threads(threads: int | None) -> None:
 
 
 def _write_page(tour: Tour, facts: dict[str, Any], commands: list[Command]) -> None:
-    from heedful.tour.page import write_demo_page
+    from heedful.demo.page import write_demo_page
 
     write_demo_page(tour, facts, commands=commands)
 

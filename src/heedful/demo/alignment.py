@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from heedful.demo.text import tokens_of
 from heedful.evaluation.alignments import (
     Gold,
     Links,
@@ -19,7 +20,6 @@ from heedful.evaluation.alignments import (
     soft_alignment,
     word_weights,
 )
-from heedful.tour.text import tokens_of
 
 if TYPE_CHECKING:
     from heedful.search.translator import Translator

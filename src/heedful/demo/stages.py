@@ -12,6 +12,8 @@ from typing import Any
 
 from heedful.config import Config
 from heedful.data.folder import MANIFEST
+from heedful.demo.plan import Tour, remembered
+from heedful.demo.text import write_demo_text
 from heedful.prepare.pipeline import prepare
 from heedful.prepare.request import Request
 from heedful.presets import preset
@@ -21,8 +23,6 @@ from heedful.runs.entries import AVERAGED, STATE
 from heedful.runs.metrics import read_object
 from heedful.runs.run_folder import RUN, STATUS
 from heedful.text.pairs import TwoFiles
-from heedful.tour.plan import Tour, remembered
-from heedful.tour.text import write_demo_text
 from heedful.training.events import Reporter
 
 PRESET = "demo"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from heedful.demo.plan import MINUTES, Tour
 from heedful.runs.names import default_model
-from heedful.tour.plan import MINUTES, Tour
 
 Command = tuple[str, str]
 """What a command does, and the command."""

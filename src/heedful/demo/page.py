@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from heedful.demo.plan import Tour
+from heedful.demo.words import Command, after_training, percent, score_text
 from heedful.report.markup import Cell, Html, Section, breakable, command, paragraph, sentence, table, text
 from heedful.report.run_page import write_run_page
 from heedful.report.sections.training import training_section
 from heedful.runs.record import run_record
-from heedful.tour.plan import Tour
-from heedful.tour.words import Command, after_training, percent, score_text
 
 
 def write_demo_page(tour: Tour, facts: dict[str, Any], *, commands: Sequence[Command]) -> Path:

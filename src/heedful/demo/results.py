@@ -5,6 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from heedful.demo.alignment import AlignedText, alignment_score, most_reordered, token_weights
+from heedful.demo.plan import Tour
+from heedful.demo.stages import Report, Trained
+from heedful.demo.text import tokens_of
 from heedful.evaluation.alignments import gold_alignment
 from heedful.evaluation.counts import Counted, bleu_counts, chrf_counts
 from heedful.evaluation.sentences import System, TestSet, extremes
@@ -12,10 +16,6 @@ from heedful.evaluation.translation_scores import with_interval
 from heedful.report.new_files import written
 from heedful.runs.atomic import write_json
 from heedful.runs.metrics import read_object
-from heedful.tour.alignment import AlignedText, alignment_score, most_reordered, token_weights
-from heedful.tour.plan import Tour
-from heedful.tour.stages import Report, Trained
-from heedful.tour.text import tokens_of
 
 if TYPE_CHECKING:
     from heedful.search.translator import Translator
