@@ -22,7 +22,7 @@ LAYERS = [
     {"prepare"},
     {"runs"},
     {"training", "search"},
-    {"report", "export"},
+    {"report", "export", "planning"},
     {"demo"},
     {"cli"},
     {"__init__", "__main__"},

@@ -19,11 +19,11 @@ from heedful.data.corpus import Corpus
 from heedful.errors import PlanError
 from heedful.model.attention_kernels import equation_1_choice
 from heedful.model.transformer import Transformer
+from heedful.planning import checks, probe
+from heedful.planning.plan import make_plan
 from heedful.presets import resolve
-from heedful.training import plan_checks, probe
 from heedful.training.flops import attention_scores, step_flops
 from heedful.training.label_smoothing import label_smoothed_loss
-from heedful.training.plan import make_plan
 
 BUDGETS = ("training.source_tokens=300", "training.target_tokens=320")
 TINY = ("--preset", "tiny", "--set", BUDGETS[0], "--set", BUDGETS[1])
@@ -210,7 +210,7 @@ def test_each_problem_is_named_with_exit_code_2(
 
 def test_all_problems_come_together(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     full = shutil._ntuple_diskusage(10**9, 10**9, 0)  # pyright: ignore[reportAttributeAccessIssue]
-    monkeypatch.setattr(plan_checks.shutil, "disk_usage", lambda _: full)
+    monkeypatch.setattr(checks.shutil, "disk_usage", lambda _: full)
     settings = ["training.target_tokens=4", "model.positions=learned", "model.max_positions=2"]
     with pytest.raises(PlanError) as caught:
         make_plan(data, settings=settings, gpus=2, accelerator="Abacus", output=tmp_path / "runs" / "new")
@@ -230,7 +230,7 @@ def test_the_disk_must_hold_the_checkpoints(
     arguments = ("plan", data, *TINY, "--accelerator", "H200", "--output", tmp_path / "a" / "b")
     for free, code in ((needed, 0), (needed - 1, 2)):
         usage = shutil._ntuple_diskusage(10**15, 0, free)  # pyright: ignore[reportAttributeAccessIssue]
-        monkeypatch.setattr(plan_checks.shutil, "disk_usage", lambda _, usage=usage: usage)
+        monkeypatch.setattr(checks.shutil, "disk_usage", lambda _, usage=usage: usage)
         assert heedful(*arguments) == code
     assert not (tmp_path / "a").exists(), "a plan writes nothing"
 

@@ -10,8 +10,8 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from heedful.cli.terminal import console, plain_table, print_json
-from heedful.training.memory import GIB
-from heedful.training.plan import Plan, make_plan
+from heedful.planning.memory import GIB
+from heedful.planning.plan import Plan, make_plan
 
 
 def plan(

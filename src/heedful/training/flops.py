@@ -19,6 +19,8 @@ from heedful.config import ModelConfig
 
 BACKWARD = 2
 """Products of the backward pass for each of the forward pass: one for the input's gradient, one for the matrix's."""
+SCORES_AT_ONCE_ON_CUDA = 1 << 27
+"""Scores of the loss that are held at a time there: enough to keep a GPU busy."""
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from heedful.symbols import PAD
-from heedful.training import memory
+from heedful.training.flops import SCORES_AT_ONCE_ON_CUDA
 
-SCORES_AT_ONCE = {"cuda": memory.SCORES_AT_ONCE, "cpu": 1 << 22}
+SCORES_AT_ONCE = {"cuda": SCORES_AT_ONCE_ON_CUDA, "cpu": 1 << 22}
 """Scores held at a time. On a GPU, enough to keep it busy; on a CPU, few enough to stay in the cache."""
 
 Slice = tuple[Tensor, Tensor, Tensor]

@@ -31,11 +31,10 @@ from dataclasses import dataclass
 
 from heedful.config import ModelConfig
 from heedful.presets import parameter_count
+from heedful.training.flops import SCORES_AT_ONCE_ON_CUDA
 
 CAPTURED = 2.6
 """What capturing takes beside each byte that a step holds; measured, see above."""
-SCORES_AT_ONCE = 1 << 27
-"""Scores of the loss that are held at a time."""
 GIB = 1 << 30
 
 
@@ -106,6 +105,6 @@ def activation_bytes(model: ModelConfig, *, source_tokens: int, target_tokens: i
 
 def _loss_bytes(model: ModelConfig, *, vocab_size: int, tokens: int, half_precision: bool) -> int:
     """A slice's scores and their gradient, the matrix's gradient twice, and that of the last vectors."""
-    scores = min(tokens * vocab_size, SCORES_AT_ONCE)
+    scores = min(tokens * vocab_size, SCORES_AT_ONCE_ON_CUDA)
     gradients = 2 * 4 * vocab_size * model.d_model + 4 * tokens * model.d_model
     return scores * (2 + 2 if half_precision else 4 + 4) + gradients

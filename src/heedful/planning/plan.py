@@ -1,7 +1,7 @@
 """What a run would be, before it is one: its size, its cost, its time, and everything that would stop it.
 
 All problems are found together, so that one reading mends them all. Memory and time are estimates, and say so.
-This module neither trains nor writes; the one thing it may run is a short probe of this machine (`training.probe`).
+This module neither trains nor writes; the one thing it may run is a short probe of this machine (`planning.probe`).
 """
 
 from __future__ import annotations
@@ -17,11 +17,7 @@ from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
 from heedful.data.shapes import shapes
 from heedful.errors import ConfigError, HeedfulError, PlanError
-from heedful.presets import parameter_count, resolve
-from heedful.training.flops import Scores, attention_scores, paper_flops, step_flops
-from heedful.training.hardware import MATMUL_SHARE, expected_share, peak_flops
-from heedful.training.memory import MemoryEstimate, memory_estimate
-from heedful.training.plan_checks import (
+from heedful.planning.checks import (
     Vocabulary,
     accelerator_problems,
     batch_notes,
@@ -32,6 +28,10 @@ from heedful.training.plan_checks import (
     scheduled,
     validation_problems,
 )
+from heedful.planning.memory import MemoryEstimate, memory_estimate
+from heedful.presets import parameter_count, resolve
+from heedful.training.flops import Scores, attention_scores, paper_flops, step_flops
+from heedful.training.hardware import MATMUL_SHARE, expected_share, peak_flops
 
 FEW_TOKENS = 8192
 """Below so many tokens in a piece a GPU is not kept as busy as the measured ones were."""
@@ -219,7 +219,7 @@ def _speed(checked: _Checked, accelerator: str | None) -> tuple[Speed, bool]:
             "big 45 %), and no time lost between GPUs"
         )
         return Speed(peak * MATMUL_SHARE * share, peak, about), config.training.precision != "float32"
-    from heedful.training.probe import probe  # torch takes seconds to load
+    from heedful.planning.probe import probe  # torch takes seconds to load
 
     sizes = {"vocab_size": vocabulary.target, "source_vocab_size": vocabulary.own_source}
     try:
