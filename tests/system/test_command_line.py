@@ -119,10 +119,11 @@ def test_unknown_commands_and_options_suggest_the_nearest() -> None:
     [
         (["train"], 'error: Command "train" parameter DATA requires an argument.\nheedful train --help shows'),
         (["runs", "a", "b", "c"], "error: more was given than it takes: b c\nheedful runs --help shows"),
-        (
-            ["data", "x", "--samples", "many"],
-            'error: Invalid value for --samples: unable to convert "many" into int.',
-        ),
+        (["data", "x", "--samples", "many"], "error: --samples many: must be a whole number, at least 0 and at most"),
+        (["average", "x", "--last", "2.9"], "error: --last 2.9: must be a whole number, at least 1 and at most"),
+        (["translate", "x", "--threads", "-7"], "error: --threads -7: must be at least 1 and at most 4,096\n"),
+        (["translate", "x", "--length-penalty", "nan"], "error: --length-penalty nan: must be at least 0 and at most"),
+        (["translate", "x", "--top-p", "0"], "error: --top-p 0: must be above 0 and at most 1\n"),
         (["compare", "a" * 300, "b", "--reference", "c", "--x" + "y" * 300], "error: Unknown option: --x" + "y" * 300),
     ],
 )

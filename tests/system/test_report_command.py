@@ -112,7 +112,7 @@ def test_without_a_corpus_or_a_checkpoint_there_is_a_page_without_scores(
         (["--model", "/elsewhere"], "--model /elsewhere is not of the run"),
         (["--model", "checkpoints/step-7"], "checkpoints/step-7 is not a checkpoint"),
         (["--no-scores", "--model", "run"], "--no-scores translates nothing"),
-        (["--length-penalty", "-1"], "length_penalty = -1.0: must be at least 0"),
+        (["--length-penalty", "-1"], "--length-penalty -1: must be at least 0"),
     ],
     ids=str,
 )

@@ -8,16 +8,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter
-
 from heedful.cli.model_options import ModelOptions, SearchChoices
+from heedful.cli.options import AsJson, Flag, whole_number
 from heedful.cli.terminal import print_json
 from heedful.errors import HeedfulError, ReportError
 
 if TYPE_CHECKING:
     from heedful.search.attention_maps import AttentionMaps
 
-Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 PAGE = Path("attention.html")
 
 
@@ -29,8 +27,8 @@ def attention(
     output: Path | None = None,
     png: Path | None = None,
     alignment: Flag = False,
-    layer: int | None = None,
-    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+    layer: Annotated[int | None, whole_number(1, 10_000)] = None,
+    as_json: AsJson = False,
     weights: Flag = False,
     overwrite: Flag = False,
     model: ModelOptions = ModelOptions(),  # noqa: B008

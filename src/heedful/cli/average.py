@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
-
+from heedful.cli.options import AsJson, whole_number
 from heedful.cli.terminal import print_json
 from heedful.errors import HeedfulError
 
@@ -15,8 +14,8 @@ def average(
     run: Path,
     /,
     *,
-    last: int = 5,
-    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+    last: Annotated[int, whole_number(1, 100_000)] = 5,
+    as_json: AsJson = False,
 ) -> None:
     """Average a run's last checkpoints (section 6.1) into RUN/averaged.
 
@@ -37,8 +36,6 @@ def average(
 
     heedful average run --last 20
     """
-    if last < 1:
-        raise HeedfulError(f"--last {last}: must be at least 1")
     from heedful.runs.averaging import average as write_average
     from heedful.runs.entries import AVERAGED
     from heedful.runs.run_folder import read_run

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from cyclopts import Parameter
-
+from heedful.cli.options import AsJson, Flag
 from heedful.cli.terminal import print_json
 from heedful.errors import HeedfulError
-
-Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 
 
 def bundle(
@@ -23,7 +20,7 @@ def bundle(
     card: Path | None = None,
     languages: str | None = None,
     overwrite: Flag = False,
-    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make a model to give away: weights, subwords, configuration and card, and nothing else of the run.
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from heedful.cli import measuring
 from heedful.cli.evaluation_display import print_comparison
 from heedful.cli.model_options import RunningOptions, SearchChoices
-from heedful.cli.numbers import require_at_least
+from heedful.cli.options import AsJson, Draws, Examples, Flag, Seed
 from heedful.cli.progress import progress
 from heedful.cli.terminal import print_json
 from heedful.errors import ScoreError
@@ -22,8 +19,6 @@ from heedful.evaluation.significance import LEVEL, comparisons
 from heedful.runs.names import bundled_models
 from heedful.text.aligned import read_lines, require_aligned
 
-Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
-
 
 def compare(
     a: Path,
@@ -32,12 +27,12 @@ def compare(
     *,
     reference: Path,
     source: Path | None = None,
-    examples: int = 3,
-    resamples: int = RESAMPLES,
-    trials: int = TRIALS,
-    resample_seed: int = SEED,
+    examples: Examples = 3,
+    resamples: Draws = RESAMPLES,
+    trials: Draws = TRIALS,
+    resample_seed: Seed = SEED,
     quiet: Flag = False,
-    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+    as_json: AsJson = False,
     running: RunningOptions = RunningOptions(),  # noqa: B008
     search: SearchChoices = SearchChoices(),  # noqa: B008
 ) -> None:
@@ -75,7 +70,6 @@ def compare(
 
     heedful compare old.out runs/base --source test.en --reference test.de --json
     """
-    require_at_least(examples=(examples, 0), resamples=(resamples, 1), trials=(trials, 1))
     files = [path for path in (a, b) if not _is_model(path)]
     if len(files) < 2 and source is None:
         raise ScoreError(f"{b if a in files else a} is a model, and --source was not given to translate")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
+from heedful.cli.options import AsJson, Settings
 from heedful.cli.terminal import print_json
 from heedful.presets import resolve
 from heedful.settings import describe, to_toml
@@ -16,8 +14,8 @@ def config(
     *,
     preset: str | None = None,
     config: Path | None = None,
-    set_: Annotated[tuple[str, ...], Parameter(name="--set", negative=(), show_default=False)] = (),
-    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+    set_: Settings = (),
+    as_json: AsJson = False,
 ) -> None:
     """Show the complete configuration that a command would use, and check it.
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
 from rich.text import Text
 
+from heedful.cli.options import AsJson
 from heedful.cli.terminal import console, print_json
 from heedful.report.curves import write_curves
 
@@ -17,7 +16,7 @@ def curves(
     /,
     *,
     tensorboard: Path | None = None,
-    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Draw how a training run went, or is going, into curves.png in its folder.
 

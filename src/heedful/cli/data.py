@@ -6,25 +6,22 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from cyclopts import Parameter
 from rich.text import Text
 
+from heedful.cli.options import AsJson, Flag, Seed, whole_number
 from heedful.cli.terminal import console, plain_table, print_json
-from heedful.errors import HeedfulError
 from heedful.prepare.description import described, fill
-
-Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 
 
 def data(
     folder: Path,
     /,
     *,
-    samples: int = 3,
-    batch_tokens: int | None = None,
-    seed: int = 1,
+    samples: Annotated[int, whole_number(0, 100_000)] = 3,
+    batch_tokens: Annotated[int | None, whole_number(1, 1_000_000_000)] = None,
+    seed: Seed = 1,
     verify: Flag = False,
-    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Describe a prepared corpus: sizes, lengths, samples with their subwords, and how full batches get.
 
@@ -49,10 +46,6 @@ def data(
 
     heedful data data/ --verify --samples 10
     """
-    if samples < 0:
-        raise HeedfulError(f"--samples {samples}: must not be negative")
-    if batch_tokens is not None and batch_tokens < 1:
-        raise HeedfulError(f"--batch-tokens {batch_tokens}: must be at least 1")
     facts = described(folder, samples=samples, seed=seed, verify=verify)
     if batch_tokens is not None:
         facts["batches"] = fill(folder, tokens=batch_tokens, seed=seed)

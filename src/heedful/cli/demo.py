@@ -9,10 +9,9 @@ from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter
 from rich.text import Text
 
-from heedful.cli.numbers import require_at_least
+from heedful.cli.options import AsJson, Flag, Seed, Threads, number
 from heedful.cli.progress import progress
 from heedful.cli.terminal import console, plain_table, print_json, say
 from heedful.demo.plan import MINUTES, Tour, begun
@@ -21,7 +20,6 @@ from heedful.demo.words import Command, after_training, next_commands, percent, 
 if TYPE_CHECKING:
     from heedful.demo.stages import Trained
 
-Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 MOST_THREADS = 4
 """The model is small: more threads would only wait for each other."""
 SHOWN = 4
@@ -32,13 +30,13 @@ LONGEST = 200
 def demo(
     *,
     output: Path = Path("demo"),
-    minutes: float = MINUTES,
-    seed: int = 1,
+    minutes: Annotated[float, number(0, 100_000, above=True)] = MINUTES,
+    seed: Seed = 1,
     device: str = "auto",
-    threads: int | None = None,
+    threads: Threads = None,
     overwrite: Flag = False,
     quiet: Flag = False,
-    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+    as_json: AsJson = False,
 ) -> None:
     """See everything work in minutes: prepare text, train, translate what was never seen, explain.
 
@@ -72,8 +70,6 @@ def demo(
     heedful demo --output demo2 --minutes 10 --seed 2 --json
     """
     began = time.monotonic()
-    if threads is not None:
-        require_at_least(threads=(threads, 1))
     tour = begun(output, seed=seed, minutes=minutes, overwrite=overwrite)
     try:
         facts = _results(tour, began=began, device=device, threads=threads, quiet=quiet)

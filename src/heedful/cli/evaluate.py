@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import Any
 
 from heedful.cli import measuring
 from heedful.cli.evaluation_display import print_evaluation
 from heedful.cli.model_options import ModelOptions, SearchChoices
-from heedful.cli.numbers import require_at_least
+from heedful.cli.options import AsJson, Draws, Examples, Flag, Seed
 from heedful.cli.progress import progress
 from heedful.cli.terminal import print_json
 from heedful.cli.text_output import require_writable, write_lines
@@ -22,8 +20,6 @@ from heedful.evaluation.sentences import TestSet
 from heedful.evaluation.system_report import system_report
 from heedful.text.aligned import read_lines, require_aligned
 
-Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
-
 
 def evaluate(
     *,
@@ -33,11 +29,11 @@ def evaluate(
     output: Path | None = None,
     overwrite: Flag = False,
     language: str | None = None,
-    examples: int = 5,
-    resamples: int = RESAMPLES,
-    resample_seed: int = SEED,
+    examples: Examples = 5,
+    resamples: Draws = RESAMPLES,
+    resample_seed: Seed = SEED,
     quiet: Flag = False,
-    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+    as_json: AsJson = False,
     model: ModelOptions = ModelOptions(),  # noqa: B008
     search: SearchChoices = SearchChoices(),  # noqa: B008
 ) -> None:
@@ -80,7 +76,6 @@ def evaluate(
     if hypothesis is None and source is not None:
         model = model.named()
     _require_sense(model.model, hypothesis, source=source, output=output)
-    require_at_least(examples=(examples, 0), resamples=(resamples, 1))
     language = language or language_of(reference)
     require_language(language)
     files = [(path, read_lines(path)) for path in (reference, source, hypothesis) if path is not None]

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
+from heedful.cli.options import AsJson, Flag
 from heedful.cli.terminal import print_json
 from heedful.errors import ExportError
-
-Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 
 
 def export(
@@ -21,7 +17,7 @@ def export(
     output: Path,
     storage: str = "float32",
     overwrite: Flag = False,
-    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write a model for another engine: CTranslate2, or Hugging Face's transformers.
 

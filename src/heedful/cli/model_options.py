@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
+from heedful.cli.options import Seed, Threads, number, whole_number
 from heedful.errors import SearchError
 from heedful.runs.names import DEFAULT, default_model
 
@@ -44,9 +45,11 @@ class ModelOptions:
         str, _option("auto (bfloat16 on CUDA, else float32), bfloat16, float32 or float64.", MODEL)
     ] = "auto"
     batch_size: Annotated[
-        int, _option("Sentences decoded together; 0: what suits the device (32 on a CPU, 256 on CUDA).", MODEL)
+        int,
+        whole_number(0, 65_536),
+        _option("Sentences decoded together; 0: what suits the device (32 on a CPU, 256 on CUDA).", MODEL),
     ] = 0
-    threads: Annotated[int | None, _option("CPU threads; all cores when not given.", MODEL)] = None
+    threads: Annotated[Threads, _option("CPU threads; all cores when not given.", MODEL)] = None
 
     def named(self) -> ModelOptions:
         """The same with the default model where none was given, if heedful came with it."""
@@ -57,14 +60,12 @@ class ModelOptions:
         model = self.named().model
         if model is None:
             raise SearchError("which model? Give --model RUN, the folder that `heedful train` made")
-        if self.batch_size < 0:
-            raise SearchError(f"--batch-size {self.batch_size}: must be at least 0")
         import torch
 
         from heedful.search.translator import Translator
 
         if self.threads is not None:
-            torch.set_num_threads(max(1, self.threads))
+            torch.set_num_threads(self.threads)
         return Translator.load(model, device=self.device, precision=self.precision, batch_size=self.batch_size)
 
 
@@ -81,16 +82,22 @@ class RunningOptions(ModelOptions):
 class SearchChoices:
     """How translations are searched; what is not given is the model's own configuration."""
 
-    beam_size: Annotated[int | None, _option("Hypotheses kept at each step (the paper: 4).", SEARCH)] = None
+    beam_size: Annotated[
+        int | None, whole_number(1, 1000), _option("Hypotheses kept at each step (the paper: 4).", SEARCH)
+    ] = None
     length_penalty: Annotated[
-        float | None, _option("α: scores are divided by ((5 + length) / 6)^α (the paper: 0.6).", SEARCH)
+        float | None, number(0, 10), _option("α: scores are divided by ((5 + length) / 6)^α (the paper: 0.6).", SEARCH)
     ] = None
     max_extra_length: Annotated[
-        int | None, _option("Subwords that an output may have beyond its input's number (the paper: 50).", SEARCH)
+        int | None,
+        whole_number(0, 1_000_000),
+        _option("Subwords that an output may have beyond its input's number (the paper: 50).", SEARCH),
     ] = None
-    min_length: Annotated[int, _option("Subwords that an output has at least.", SEARCH)] = 0
+    min_length: Annotated[int, whole_number(0, 1_000_000), _option("Subwords that an output has at least.", SEARCH)] = 0
     max_length: Annotated[
-        int, _option("Subwords that an output has at most, whatever its input; 0: see above.", SEARCH)
+        int,
+        whole_number(0, 1_000_000),
+        _option("Subwords that an output has at most, whatever its input; 0: see above.", SEARCH),
     ] = 0
     stop: Annotated[
         str,
@@ -102,12 +109,20 @@ class SearchChoices:
     sample: Annotated[
         bool, _option("Draw subwords by their probability; --beam-size samples a sentence.", SEARCH, negative=())
     ] = False
-    temperature: Annotated[float, _option("Samples: below 1 nearer to the most probable, above 1 freer.", SEARCH)] = 1.0
-    top_k: Annotated[int, _option("Samples: from so many most probable subwords; 0: all.", SEARCH)] = 0
-    top_p: Annotated[
-        float, _option("Samples: from the fewest subwords that have this probability together.", SEARCH)
+    temperature: Annotated[
+        float,
+        number(0, 1000, above=True),
+        _option("Samples: below 1 nearer to the most probable, above 1 freer.", SEARCH),
     ] = 1.0
-    seed: Annotated[int, _option("Samples: another number gives others.", SEARCH)] = 1
+    top_k: Annotated[
+        int, whole_number(0, 1_000_000_000), _option("Samples: from so many most probable subwords; 0: all.", SEARCH)
+    ] = 0
+    top_p: Annotated[
+        float,
+        number(0, 1, above=True),
+        _option("Samples: from the fewest subwords that have this probability together.", SEARCH),
+    ] = 1.0
+    seed: Annotated[Seed, _option("Samples: another number gives others.", SEARCH)] = 1
     forbid: Annotated[
         tuple[str, ...], _option("A word that no output may hold; may be repeated.", SEARCH, negative=())
     ] = ()

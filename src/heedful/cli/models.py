@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
 from rich.table import Table
 from rich.text import Text
 
+from heedful.cli.options import AsJson
 from heedful.cli.terminal import console, plain_table, print_json
 from heedful.runs.model_list import Listed, bundled, models_in
 
@@ -18,7 +17,7 @@ USUAL = (Path(), Path("runs"))
 
 def models(
     *folders: Path,
-    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the models that can be given to --model: those that come with heedful, and those of your runs.
 

@@ -6,9 +6,9 @@ import dataclasses
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import Parameter
 from rich.text import Text
 
+from heedful.cli.options import AsJson, Settings, whole_number
 from heedful.cli.terminal import console, plain_table, print_json
 from heedful.planning.memory import GIB
 from heedful.planning.plan import Plan, make_plan
@@ -20,12 +20,12 @@ def plan(
     *,
     preset: str | None = None,
     config: Path | None = None,
-    set_: Annotated[tuple[str, ...], Parameter(name="--set", negative=(), show_default=False)] = (),
-    gpus: int = 1,
-    nodes: int = 1,
+    set_: Settings = (),
+    gpus: Annotated[int, whole_number(1, 100_000)] = 1,
+    nodes: Annotated[int, whole_number(1, 100_000)] = 1,
     accelerator: str | None = None,
     output: Path | None = None,
-    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say what a training run would take, and find everything that would stop it.
 

@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from cyclopts import Parameter
 from rich.text import Text
 
+from heedful.cli.options import AsJson, Flag, Repeated, Seed, number, whole_number
 from heedful.cli.progress import progress
 from heedful.cli.terminal import console, plain_table, print_json
 from heedful.config import DataConfig
@@ -19,38 +19,35 @@ from heedful.runs.names import bundled_models
 from heedful.text.cleaning import Rules
 from heedful.text.pairs import Corpus, JsonLines, Tsv, TwoFiles
 
-Files = Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)]
-Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
-
 
 def prepare(
     *,
     output: Path,
-    source: Files = (),
-    target: Files = (),
-    tsv: Files = (),
-    jsonl: Files = (),
+    source: Repeated = (),
+    target: Repeated = (),
+    tsv: Repeated = (),
+    jsonl: Repeated = (),
     source_field: str = "source",
     target_field: str = "target",
-    valid_source: Files = (),
-    valid_target: Files = (),
-    valid_tsv: Files = (),
-    valid_jsonl: Files = (),
-    exclude: Files = (),
-    vocab_size: int | None = None,
+    valid_source: Repeated = (),
+    valid_target: Repeated = (),
+    valid_tsv: Repeated = (),
+    valid_jsonl: Repeated = (),
+    exclude: Repeated = (),
+    vocab_size: Annotated[int | None, whole_number(1, 10_000_000)] = None,
     separate_vocabularies: Flag = False,
     tokenizer: Path | None = None,
-    max_length: int = DataConfig.max_length,
-    max_ratio: float = DataConfig.max_ratio,
-    keep: Files = (),
+    max_length: Annotated[int, whole_number(2, 1_000_000_000)] = DataConfig.max_length,
+    max_ratio: Annotated[float, number(1, 1_000_000_000)] = DataConfig.max_ratio,
+    keep: Repeated = (),
     on_bad_line: Literal["error", "drop"] = "error",
-    sample_pairs: int = SAMPLE_PAIRS,
-    bpe_dropout: float = 0.0,
-    copies: int = 1,
-    seed: int = 1,
+    sample_pairs: Annotated[int, whole_number(1)] = SAMPLE_PAIRS,
+    bpe_dropout: Annotated[float, number(0, 1, below=True)] = 0.0,
+    copies: Annotated[int, whole_number(1, 10_000)] = 1,
+    seed: Seed = 1,
     overwrite: Flag = False,
     quiet: Flag = False,
-    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Turn raw parallel text into a prepared corpus: read, clean, learn subwords, encode, store.
 

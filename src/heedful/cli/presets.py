@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import Parameter
-
+from heedful.cli.options import AsJson, whole_number
 from heedful.cli.terminal import console, plain_table, print_json
-from heedful.errors import HeedfulError
 from heedful.presets import ALL, Preset, parameter_count, preset
 from heedful.settings import describe
 
 
 def presets(
     *names: str,
-    vocab_size: int | None = None,
-    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+    vocab_size: Annotated[int | None, whole_number(1, 1_000_000_000)] = None,
+    as_json: AsJson = False,
 ) -> None:
     """List the ready-made configurations with their exact sizes.
 
@@ -34,8 +32,6 @@ def presets(
 
     heedful presets base big --vocab-size 32000 --json
     """
-    if vocab_size is not None and vocab_size < 1:
-        raise HeedfulError(f"--vocab-size {vocab_size}: must be at least 1")
     rows = [_row(item, vocab_size) for item in ([preset(name) for name in names] or ALL)]
     if as_json:
         print_json(rows)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Annotated, Any
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Any
 
 from heedful.cli import measuring
 from heedful.cli.model_options import ModelOptions, SearchChoices
-from heedful.cli.numbers import require_at_least
+from heedful.cli.options import AsJson, Examples, Flag
 from heedful.cli.progress import progress
 from heedful.cli.terminal import print_json
 from heedful.errors import CheckpointError, CorpusError, ReportError, SearchError
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     from heedful.search.options import SearchOptions
     from heedful.search.translator import Translator
 
-Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 PAGE = "report.html"
 
 
@@ -37,12 +34,12 @@ def report(
     source: Path | None = None,
     reference: Path | None = None,
     output: Path | None = None,
-    examples: int = 3,
+    examples: Examples = 3,
     language: str | None = None,
     no_scores: Flag = False,
     overwrite: Flag = False,
     quiet: Flag = False,
-    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+    as_json: AsJson = False,
     model: ModelOptions = ModelOptions(),  # noqa: B008
     search: SearchChoices = SearchChoices(),  # noqa: B008
 ) -> None:
@@ -81,7 +78,6 @@ def report(
 
     heedful report run --source test.en --reference test.de --output test.html --examples 5
     """
-    require_at_least(examples=(examples, 0))
     asked = _asked(source, reference, language=language)
     if no_scores and (asked is not None or model.model is not None):
         raise ReportError("--no-scores translates nothing: leave out --source, --reference and --model, or --no-scores")

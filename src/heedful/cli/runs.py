@@ -6,11 +6,11 @@ import dataclasses
 import math
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from cyclopts import Parameter
 from rich.text import Text
 
+from heedful.cli.options import AsJson
 from heedful.cli.terminal import console, plain_table, print_json
 from heedful.runs.lists import Run, runs_below
 
@@ -21,7 +21,7 @@ def runs(
     folder: Path,
     /,
     *,
-    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the training runs below a folder: state, progress, loss, and the best validation so far.
 

@@ -7,11 +7,10 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING
 
 from heedful.cli.model_options import ModelOptions
+from heedful.cli.options import AsJson, Flag
 from heedful.cli.progress import progress
 from heedful.cli.text_input import count_lines
 from heedful.errors import TextError
@@ -26,8 +25,8 @@ def score(
     *,
     source: Path,
     target: Path,
-    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
-    quiet: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    as_json: AsJson = False,
+    quiet: Flag = False,
     model: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
     """Say how probable given translations are (forced decoding).

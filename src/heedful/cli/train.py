@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
+from heedful.cli.options import Flag, Settings, Threads
 from heedful.presets import resolve
-
-Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 
 
 def train(
@@ -20,13 +16,13 @@ def train(
     output: Path,
     preset: str | None = None,
     config: Path | None = None,
-    set_: Annotated[tuple[str, ...], Parameter(name="--set", negative=(), show_default=False)] = (),
+    set_: Settings = (),
     resume: Flag = False,
     init: Path | None = None,
     overwrite: Flag = False,
     device: str = "auto",
     auto_micro_batches: Flag = False,
-    threads: int | None = None,
+    threads: Threads = None,
     quiet: Flag = False,
 ) -> None:
     """Train a model on a prepared corpus (section 5).
@@ -84,7 +80,7 @@ def train(
     from heedful.training.setup import Task
 
     if threads is not None:
-        torch.set_num_threads(max(1, threads))
+        torch.set_num_threads(threads)
     task = Task(
         config=resolved,
         data=data,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from heedful.cli.model_options import ModelOptions, SearchChoices
+from heedful.cli.options import AsJson, Flag, whole_number
 from heedful.cli.progress import progress
 from heedful.cli.text_input import count_lines, standard_input
 from heedful.cli.text_output import new_text, require_writable
@@ -20,19 +21,17 @@ from heedful.text.aligned import text_lines
 if TYPE_CHECKING:
     from heedful.search.translator import Translation
 
-Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
-
 
 def translate(
     *text: str,
     input_: Annotated[Path | None, Parameter(name="--input")] = None,
     output: Path | None = None,
-    n_best: int = 1,
+    n_best: Annotated[int, whole_number(1, 1000)] = 1,
     scores: Flag = False,
     alignment: Flag = False,
-    alignment_layer: int | None = None,
+    alignment_layer: Annotated[int | None, whole_number(1, 10_000)] = None,
     prefix: str = "",
-    as_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+    as_json: AsJson = False,
     overwrite: Flag = False,
     quiet: Flag = False,
     model: ModelOptions = ModelOptions(),  # noqa: B008
@@ -80,8 +79,6 @@ def translate(
     """
     if text and input_:
         raise SearchError("give text or --input, not both")
-    if n_best < 1:
-        raise SearchError(f"--n-best {n_best}: must be at least 1")
     if output:
         require_writable(output, overwrite=overwrite)
     total = count_lines(input_) if input_ else len(text) or None
