@@ -35,11 +35,11 @@ def typed(kind: type[T], value: Any, *, where: str = "") -> T:
 
 
 def _value(kind: Any, value: Any, where: str) -> Any:
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
         return value
     if kind in _PLAIN:
         return _plain(kind, value, where)
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if dataclasses.is_dataclass(kind):
         return _dataclass(kind, _of(dict, value, where, "an object"), where)
     if origin in (types.UnionType, typing.Union):

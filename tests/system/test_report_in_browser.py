@@ -46,9 +46,9 @@ def test_the_pointer_reads_step_and_value(page: Any, run: Path) -> None:
     box = figure.locator(".line.train").bounding_box()
     page.mouse.move(box["x"] + box["width"], box["y"] + box["height"] / 2)
     last = read_metrics(run).train[-1], read_metrics(run).validation[-1]
-    expected = f"step 20: training (smoothed, with dropout) {last[0]['loss']:.4g}"
+    expected = f"step 20: training (smoothed, with dropout) {last[0].loss:.4g}"
     assert figure.locator("output").inner_text().startswith(expected)
-    assert f"validation (not smoothed) {last[1]['loss']:.4g}" in figure.locator("output").inner_text()
+    assert f"validation (not smoothed) {last[1].loss:.4g}" in figure.locator("output").inner_text()
     page.mouse.move(1, 1)
     assert figure.locator("output").inner_text() == ""
 
@@ -59,8 +59,8 @@ def test_the_arrow_keys_go_from_value_to_value(page: Any, run: Path) -> None:
     for line in (*read_metrics(run).train, read_metrics(run).train[-1]):  # and no further than the last
         page.keyboard.press("ArrowRight")
         read, _, value = figure.locator("output").inner_text().partition(": ")
-        assert read == f"step {line['step']}"
-        assert float(value.replace(",", "")) == pytest.approx(line["wall"]["tokens_per_second"], rel=1e-3)
+        assert read == f"step {line.step}"
+        assert float(value.replace(",", "")) == pytest.approx(line.wall.tokens_per_second, rel=1e-3)
 
 
 @pytest.mark.parametrize("width", [360, 700, 1200])

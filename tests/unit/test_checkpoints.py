@@ -30,7 +30,8 @@ from heedful.runs.checkpoints import (
     scheduled_entries,
     write_checkpoint,
 )
-from heedful.runs.run_folder import METRICS, cut_metrics, differing_settings
+from heedful.runs.metrics import METRICS, cut_metrics
+from heedful.runs.run_folder import differing_settings
 
 
 def checkpoint(step: int, *, scheduled: bool = True) -> Checkpoint:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import subprocess
@@ -15,7 +16,16 @@ import pytest
 from heedful.cli.main import main
 from heedful.errors import ReportError
 from heedful.runs.lists import Best, Run, runs_below
-from heedful.runs.metrics import read_metrics
+from heedful.runs.metrics import (
+    Sample,
+    SkippedLine,
+    TrainLine,
+    ValidationLine,
+    ValidationWall,
+    Wall,
+    append_line,
+    read_metrics,
+)
 
 DESCRIPTION = {
     "format": "heedful run",
@@ -112,7 +122,7 @@ def test_runs_are_found_at_any_depth_and_nothing_inside_a_run_is_one(tmp_path: P
 @pytest.mark.parametrize(
     ("broken", "named"),
     [
-        ({"run": "{"}, "run.json is not JSON"),
+        ({"run": "{"}, "run.json is damaged, or not JSON"),
         ({"run": {"format_version": 2}}, "run.json is of format version 2"),
         ({"status": "[1]"}, "status.json holds no JSON object"),
         ({"status": {"step": "many"}}, "status.json: step is 'many', not a number"),
@@ -148,6 +158,52 @@ def test_a_line_that_is_being_written_is_no_problem(tmp_path: Path) -> None:
     assert not metrics.problems
 
 
+# As version 0.1.0 wrote them.
+TRAIN_TEXT = (
+    '{"kind": "train", "step": 50, "loss": 6.5, "negative_log_likelihood": 6.25, "perplexity": 518.0, '
+    '"learning_rate": 0.001, "gradient_norm": 1.5, "target_tokens": 900, "skipped": 1, "wall": {"seconds": 12.5, '
+    '"tokens_per_second": 1000.0, "peak_share": null, "memory_gib": 0.5}}'
+)
+VALIDATION_TEXT = (
+    '{"kind": "validation", "step": 50, "loss": 5.0, "smoothed_loss": 5.5, "perplexity": 148.4, '
+    '"perplexity_per_word": Infinity, "bleu": null, "bleu_signature": null, '
+    '"samples": [{"source": "Größe", "reference": "size", "output": ""}], "wall": {"seconds": 1.5}}'
+)
+SKIPPED_TEXT = '{"kind": "skipped", "step": 7, "lines": ["a.en:3", "a.en:9"]}'
+TRAIN = TrainLine(50, 6.5, 6.25, 518.0, 0.001, 1.5, 900, 1, Wall(12.5, 1000.0, None, 0.5))
+VALIDATION = ValidationLine(
+    50, 5.0, 5.5, 148.4, math.inf, None, None, (Sample("Größe", "size", ""),), ValidationWall(1.5)
+)
+
+
+def test_a_line_of_metrics_is_written_and_read_as_it_always_was(tmp_path: Path) -> None:
+    for line in (TRAIN, VALIDATION, SkippedLine(7, ("a.en:3", "a.en:9"))):
+        append_line(tmp_path, line)
+    written_lines = (tmp_path / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    assert written_lines == [TRAIN_TEXT, VALIDATION_TEXT, SKIPPED_TEXT]
+    metrics = read_metrics(tmp_path)
+    assert (metrics.train, metrics.validation, metrics.problems) == ((TRAIN,), (VALIDATION,), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"kind": "train", "step": 1, "loss": "low"}', "line 1: loss is 'low', not a number"),
+        ('{"kind": "train", "step": 1, "wall": 5}', "line 1: wall is 5, not an object"),
+        ('{"kind": "validation", "step": 1, "samples": [{"output": 3}]}', "line 1: samples[0].output is 3, not text"),
+        ('{"kind": "train", "step": true}', "line 1: not an object with a step"),
+        ('{"kind": "train", "step": 1e3}', "line 1: not an object with a step"),
+        ("[" * 200_000, "line 1: not JSON"),
+        ('{"step": ' + "9" * 5000 + "}", "line 1: not JSON"),
+    ],
+)
+def test_a_line_of_the_wrong_type_is_named_with_its_place(tmp_path: Path, text: str, problem: str) -> None:
+    (tmp_path / "metrics.jsonl").write_text(text + "\n" + TRAIN_TEXT + "\n")
+    metrics = read_metrics(tmp_path)
+    assert metrics.train == (TRAIN,)
+    assert metrics.problems == (f"{tmp_path / 'metrics.jsonl'}, {problem}",)
+
+
 def test_the_command_prints_a_table_and_names_what_is_broken(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -159,7 +215,7 @@ def test_the_command_prints_a_table_and_names_what_is_broken(
     good = next(line for line in lines if line.startswith(str(tmp_path / "good")))
     assert " ".join(good.split()[1:-2]) == "tiny finished 200 of 200 7.000 bleu 31.5 150 2.5"
     assert any("stopped: Ctrl-C at step 200" in line for line in lines)
-    assert any(line.startswith("note: ") and "bad/run.json is not JSON" in line for line in lines)
+    assert any(line.startswith("note: ") and "bad/run.json is damaged, or not JSON" in line for line in lines)
 
 
 def test_the_command_gives_json_that_any_program_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.errors import ReportError
-from heedful.runs.metrics import Metrics, Object, number, read_metrics, read_object
+from heedful.runs.metrics import Metrics, TrainLine, ValidationLine, number, read_metrics, read_object
 from heedful.runs.run_folder import RUN
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 CURVES = "curves.png"
 TRAIN, VALIDATION = "#4878a8", "#d1603d"
+Line = TrainLine | ValidationLine
 FEW_POINTS = 40
 """A line of fewer points shows each of them."""
 
@@ -77,7 +78,7 @@ def _draw_learning_rate(axis: Axes, metrics: Metrics) -> None:
 
 def _draw_gradient_norm(axis: Axes, metrics: Metrics) -> None:
     _draw(axis, metrics.train, "gradient_norm", TRAIN)
-    skipped = [line["step"] for line in metrics.train if number(line.get("skipped")) > 0]
+    skipped = [line.step for line in metrics.train if line.skipped > 0]
     for place, step in enumerate(skipped):
         axis.axvline(step, color=VALIDATION, linewidth=0.8, label="skipped steps" if not place else None)
     _logarithmic(axis)
@@ -87,7 +88,7 @@ def _draw_gradient_norm(axis: Axes, metrics: Metrics) -> None:
 def _draw_speed(axis: Axes, metrics: Metrics) -> None:
     from matplotlib.ticker import EngFormatter
 
-    _draw(axis, [_wall(line) for line in metrics.train], "tokens_per_second", TRAIN)
+    _draw_wall(axis, metrics.train, "tokens_per_second")
     _from_zero(axis)
     axis.yaxis.set_major_formatter(EngFormatter(sep=""))
     _finish(axis, "target tokens a second")
@@ -95,34 +96,35 @@ def _draw_speed(axis: Axes, metrics: Metrics) -> None:
 
 def _draw_last(axis: Axes, metrics: Metrics) -> None:
     """BLEU where it was measured, else memory where that was; else nothing."""
-    walls = [_wall(line) for line in metrics.train]
-    if any(math.isfinite(number(line.get("bleu"))) for line in metrics.validation):
+    if any(math.isfinite(number(line, "bleu")) for line in metrics.validation):
         _draw(axis, metrics.validation, "bleu", VALIDATION, label="validation")
         _mark_best(axis, metrics.validation, "bleu", best=max)
         _finish(axis, "BLEU")
-    elif any(math.isfinite(number(wall.get("memory_gib"))) for wall in walls):
-        _draw(axis, walls, "memory_gib", TRAIN)
+    elif any(math.isfinite(number(line.wall, "memory_gib")) for line in metrics.train):
+        _draw_wall(axis, metrics.train, "memory_gib")
         _from_zero(axis)
         _finish(axis, "memory, GiB")
     else:
         axis.set_axis_off()
 
 
-def _wall(line: Object) -> Object:
-    wall = line.get("wall")
-    return {**(wall if isinstance(wall, dict) else {}), "step": line["step"]}
+def _draw(axis: Axes, lines: Sequence[Line], key: str, colour: str, *, label: str | None = None) -> None:
+    _draw_points(axis, [(line.step, number(line, key)) for line in lines], colour, label)
 
 
-def _draw(axis: Axes, lines: Sequence[Object], key: str, colour: str, *, label: str | None = None) -> None:
-    if not lines:
+def _draw_wall(axis: Axes, lines: Sequence[TrainLine], key: str) -> None:
+    _draw_points(axis, [(line.step, number(line.wall, key)) for line in lines], TRAIN, None)
+
+
+def _draw_points(axis: Axes, points: Sequence[tuple[int, float]], colour: str, label: str | None) -> None:
+    if not points:
         return
-    steps, values = [line["step"] for line in lines], [number(line.get(key)) for line in lines]
-    marker = "o" if len(lines) < FEW_POINTS else None
-    axis.plot(steps, values, color=colour, linewidth=1.4, marker=marker, markersize=3, label=label)
+    marker = "o" if len(points) < FEW_POINTS else None
+    axis.plot(*zip(*points, strict=True), color=colour, linewidth=1.4, marker=marker, markersize=3, label=label)
 
 
-def _mark_best(axis: Axes, lines: Sequence[Object], key: str, *, best: Any) -> None:
-    points = [(line["step"], number(line.get(key))) for line in lines]
+def _mark_best(axis: Axes, lines: Sequence[Line], key: str, *, best: Any) -> None:
+    points = [(line.step, number(line, key)) for line in lines]
     points = [point for point in points if math.isfinite(point[1])]
     if not points:
         return
@@ -144,12 +146,12 @@ def _finish(axis: Axes, title: str) -> None:
         axis.legend(frameon=False, fontsize=9)
 
 
-def _leave_out_the_fall(axis: Axes, lines: Sequence[Object]) -> None:
+def _leave_out_the_fall(axis: Axes, lines: Sequence[Line]) -> None:
     """A long run's first twentieth falls so far that nothing could be seen of the rest: let it leave at the top."""
     if len(lines) < FEW_POINTS:
         return
     drawn = _drawn(axis)
-    later = [number(line.get("loss")) for line in lines[len(lines) // 20 :]]
+    later = [number(line, "loss") for line in lines[len(lines) // 20 :]]
     later = [value for value in later if math.isfinite(value)]
     if later:
         margin = 0.05 * (max(later) - min(drawn))
@@ -189,7 +191,7 @@ def _share_steps(axes: Sequence[Axes]) -> None:
 def _title(run_folder: Path, metrics: Metrics) -> str:
     description, _ = read_object(run_folder / RUN)
     preset = (description or {}).get("preset")
-    last = max(line["step"] for line in (*metrics.train, *metrics.validation))
+    last = max(line.step for line in (*metrics.train, *metrics.validation))
     name = run_folder.absolute().name
     return f"{name}{f' ({preset})' if preset else ''}, {last:,} steps"
 

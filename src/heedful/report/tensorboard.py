@@ -7,7 +7,7 @@ from pathlib import Path
 
 from heedful.errors import ReportError
 from heedful.report.curves import sound_metrics
-from heedful.runs.metrics import Object, number
+from heedful.runs.metrics import Sample, TrainLine, ValidationLine, number
 
 TRAIN = ("loss", "negative_log_likelihood", "perplexity", "learning_rate", "gradient_norm", "target_tokens", "skipped")
 VALIDATION = ("loss", "perplexity", "perplexity_per_word", "bleu")
@@ -31,20 +31,20 @@ def write_events(run_folder: Path, *, output: Path) -> Path:
         for kind, lines, keys in (("train", metrics.train, TRAIN), ("validation", metrics.validation, VALIDATION)):
             for line in lines:
                 for name, value in _numbers(kind, line, keys):
-                    writer.add_scalar(name, value, line["step"])
+                    writer.add_scalar(name, value, line.step)
         for line in metrics.validation:
-            for place, sample in enumerate(line.get("samples") or ()):
-                writer.add_text(f"samples/{place + 1}", _sample_text(sample), line["step"])
+            for place, sample in enumerate(line.samples):
+                writer.add_text(f"samples/{place + 1}", _sample_text(sample), line.step)
     return output
 
 
-def _numbers(kind: str, line: Object, keys: tuple[str, ...]) -> list[tuple[str, float]]:
-    wall = line.get("wall") if isinstance(line.get("wall"), dict) else {}
-    named = [(f"{kind}/{key}", number(line.get(key))) for key in keys]
-    named += [(f"{kind}_wall/{key}", number((wall or {}).get(key))) for key in WALL]
+def _numbers(kind: str, line: TrainLine | ValidationLine, keys: tuple[str, ...]) -> list[tuple[str, float]]:
+    named = [(f"{kind}/{key}", number(line, key)) for key in keys]
+    if isinstance(line, TrainLine):
+        named += [(f"{kind}_wall/{key}", number(line.wall, key)) for key in WALL]
     return [(name, value) for name, value in named if math.isfinite(value)]
 
 
-def _sample_text(sample: Object) -> str:
+def _sample_text(sample: Sample) -> str:
     """Indented, so that no character of a sentence is read as Markdown."""
-    return "\n".join(f"    {key}: {sample.get(key, '')}" for key in ("source", "reference", "output"))
+    return "\n".join(f"    {key}: {getattr(sample, key)}" for key in ("source", "reference", "output"))

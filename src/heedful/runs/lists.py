@@ -12,8 +12,8 @@ from typing import Any
 
 from heedful.errors import ReportError
 from heedful.runs.entries import AVERAGED, STATE
-from heedful.runs.metrics import Object, read_metrics, read_object
-from heedful.runs.run_folder import FORMAT, FORMAT_VERSION, METRICS, RUN, STATUS
+from heedful.runs.metrics import METRICS, Object, read_metrics, read_object
+from heedful.runs.run_folder import FORMAT, FORMAT_VERSION, RUN, STATUS
 
 STATES = ("running", "finished", "interrupted", "failed")
 
@@ -87,7 +87,6 @@ def _run(folder: Path) -> Run | None:
     metrics = read_metrics(folder)
     problems += metrics.problems if (folder / METRICS).exists() else ()
     description, status = description or {}, status or {}
-    last = metrics.train[-1] if metrics.train else {}
     bundle = description.get("bundle") is True
     if bundle:
         status = {"step": (read_object(folder / AVERAGED / STATE)[0] or {}).get("step")}
@@ -100,7 +99,7 @@ def _run(folder: Path) -> Run | None:
         parameters=_Fields(description, folder / RUN, problems).whole("parameters"),
         step=fields.whole("step"),
         steps=fields.whole("steps"),
-        loss=_Fields(last, folder / METRICS, problems).number("loss"),
+        loss=None if not metrics.train else metrics.train[-1].loss,
         best=_best(status, folder / STATUS, problems),
         minutes=fields.number("minutes"),
         written=_written(folder, status),

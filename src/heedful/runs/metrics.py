@@ -1,70 +1,212 @@
-"""The files of a run folder, read with care: a run may be going on, or may have been killed while it wrote.
+"""``metrics.jsonl``: what a run measured, one JSON object a line.
 
-``run.json`` says what the run is, ``status.json`` how far it is, ``metrics.jsonl`` has one JSON object a line. Nothing
-here writes, and nothing here trusts: what is broken is named, and the rest is used.
+Each kind of line is a dataclass, and that is what training makes, what a display is shown and what a report reads.
+Everything that depends on the clock stands under ``wall``; the rest is the same for the same run, resumed or not.
+docs/formats.md describes every field. A run may be going on, or may have been killed while it wrote: what is broken is
+named, and the rest is used.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
+import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from heedful.runs.run_folder import METRICS
+from heedful.errors import CheckpointError
+from heedful.files import json_value, read_json, read_small, reason
+from heedful.typed import typed
 
-Object = dict[str, Any]
+METRICS = "metrics.jsonl"
+_MOST_STEPS = 2**53
+
+
+@dataclass(frozen=True)
+class Wall:
+    """What depends on the clock; NaN where it was not written down."""
+
+    seconds: float = math.nan
+    """Since the run began."""
+    tokens_per_second: float = math.nan
+    """Target tokens, since the last such line; validation and saving left out."""
+    peak_share: float | None = None
+    """Of the device's peak; None where that is not known."""
+    memory_gib: float | None = None
+
+
+@dataclass(frozen=True)
+class ValidationWall:
+    """How long a validation took."""
+
+    seconds: float = math.nan
+
+
+@dataclass(frozen=True)
+class TrainLine:
+    """The steps since the last such line. Older runs lack some fields: NaN."""
+
+    kind: ClassVar = "train"
+    step: int
+    loss: float = math.nan
+    """Smoothed, a target token."""
+    negative_log_likelihood: float = math.nan
+    perplexity: float = math.nan
+    learning_rate: float = math.nan
+    gradient_norm: float = math.nan
+    target_tokens: int = 0
+    skipped: int = 0
+    """Steps without a finite loss and gradient."""
+    wall: Wall = Wall()
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A validation sentence and its translation."""
+
+    source: str = ""
+    reference: str = ""
+    output: str = ""
+
+
+@dataclass(frozen=True)
+class ValidationLine:
+    """A validation. Older runs lack some fields: NaN."""
+
+    kind: ClassVar = "validation"
+    step: int
+    loss: float = math.nan
+    """Not smoothed, a target token."""
+    smoothed_loss: float = math.nan
+    perplexity: float = math.nan
+    """A subword."""
+    perplexity_per_word: float = math.nan
+    bleu: float | None = None
+    bleu_signature: str | None = None
+    samples: tuple[Sample, ...] = ()
+    wall: ValidationWall = ValidationWall()
+
+
+@dataclass(frozen=True)
+class SkippedLine:
+    """A step whose loss or gradient was not finite."""
+
+    kind: ClassVar = "skipped"
+    step: int
+    lines: tuple[str, ...] = ()
+    """Where each pair of its batch stood."""
+
+
+MetricLine = TrainLine | ValidationLine | SkippedLine
+_KINDS = {kind.kind: kind for kind in (TrainLine, ValidationLine, SkippedLine)}
 
 
 @dataclass(frozen=True)
 class Metrics:
     """The lines of ``metrics.jsonl`` by kind, in their order, and what is wrong with others."""
 
-    train: tuple[Object, ...]
-    validation: tuple[Object, ...]
+    train: tuple[TrainLine, ...]
+    validation: tuple[ValidationLine, ...]
     problems: tuple[str, ...]
 
 
-def read_object(path: Path) -> tuple[Object | None, str | None]:
-    """The JSON object in a file, or what is wrong with it; neither where there is no file."""
-    try:
-        value = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return None, None
-    except OSError as error:
-        return None, f"{path} cannot be read: {error.strerror}"
-    except ValueError:
-        return None, f"{path} is not JSON"
-    if not isinstance(value, dict):
-        return None, f"{path} holds no JSON object"
-    return value, None
+def as_json(line: MetricLine) -> dict[str, Any]:
+    """A line as the file has it."""
+    return {"kind": line.kind, **dataclasses.asdict(line)}
+
+
+def append_line(run: Path, line: MetricLine) -> None:
+    """Add one line; a process killed in the middle leaves half a line, which a resumed run cuts off."""
+    with (run / METRICS).open("a", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(json.dumps(as_json(line), ensure_ascii=False) + "\n")
+
+
+def number(line: TrainLine | ValidationLine | Wall, name: str) -> float:
+    """A figure of a line, NaN where it was not measured."""
+    value = getattr(line, name)
+    return math.nan if value is None else float(value)
 
 
 def read_metrics(folder: Path) -> Metrics:
     """All metrics of a run. A last line without its end is one that is being written, and no problem."""
     path = folder / METRICS
-    kinds: dict[str, list[Object]] = {"train": [], "validation": []}
+    lines: list[MetricLine] = []
     problems: list[str] = []
     try:
-        lines = path.read_bytes().split(b"\n")
+        texts = read_small(path).split(b"\n")
     except FileNotFoundError:
         return Metrics((), (), (f"{folder} has no {METRICS}",))
     except OSError as error:
-        return Metrics((), (), (f"{path} cannot be read: {error.strerror}",))
-    for number, line in enumerate(lines[:-1], start=1):
+        return Metrics((), (), (f"{path} cannot be read: {reason(error)}",))
+    for at, text in enumerate(texts[:-1], start=1):
         try:
-            value = json.loads(line)
-        except ValueError:
-            problems.append(f"{path}, line {number}: not JSON")
-            continue
-        if not isinstance(value, dict) or not isinstance(value.get("step"), int):
-            problems.append(f"{path}, line {number}: not an object with a step")
-        elif (kind := value.get("kind")) in kinds:
-            kinds[kind].append(value)
-    return Metrics(tuple(kinds["train"]), tuple(kinds["validation"]), tuple(problems))
+            line = _line(text)
+        except ValueError as error:
+            problems.append(f"{path}, line {at}: {error}")
+        else:
+            lines += [line] if line is not None else []
+    train = tuple(line for line in lines if isinstance(line, TrainLine))
+    validation = tuple(line for line in lines if isinstance(line, ValidationLine))
+    return Metrics(train, validation, tuple(problems))
 
 
-def number(value: Any) -> float:
-    """A number as it stands in a file; NaN for anything else, such as null."""
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
+def cut_metrics(run: Path, *, after_step: int) -> None:
+    """Remove every line of metrics that lies after a step, and a last line that was not written to its end."""
+    path = run / METRICS
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise CheckpointError(f"{path} is not a file of metrics: move it elsewhere, and --resume goes on")
+    kept = 0
+    try:
+        with path.open("rb") as file:
+            for text in file:
+                if not text.endswith(b"\n") or _step(text) > after_step:
+                    break
+                kept += len(text)
+        os.truncate(path, kept)
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be cut at step {after_step}: {reason(error)}") from None
+
+
+def _line(text: bytes) -> MetricLine | None:
+    """A line as its kind; None where it is of a kind that this version does not know."""
+    value = _object(text)
+    kind = value.get("kind")
+    if not isinstance(kind, str) or kind not in _KINDS:
+        return None
+    # null stands for what was not measured, as a field that is missing does
+    return typed(_KINDS[kind], {name: field for name, field in value.items() if field is not None})
+
+
+def _step(text: bytes) -> float:
+    """The step of a line; beyond all steps where it is broken."""
+    try:
+        return _object(text)["step"]
+    except ValueError:
+        return math.inf
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    try:
+        value = json_value(text)
+    except ValueError:
+        raise ValueError("not JSON") from None
+    if not isinstance(value, dict) or type(value.get("step")) is not int or not 0 <= value["step"] <= _MOST_STEPS:
+        raise ValueError("not an object with a step")
+    return value
+
+
+Object = dict[str, Any]
+
+
+def read_object(path: Path) -> tuple[Object | None, str | None]:
+    """The JSON object in a file, or what is wrong with it; neither where there is no file."""
+    try:
+        return read_json(path, error=CheckpointError), None
+    except (FileNotFoundError, NotADirectoryError):
+        return None, None
+    except CheckpointError as problem:
+        return None, str(problem)

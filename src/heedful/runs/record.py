@@ -17,9 +17,9 @@ from heedful.evaluation.sentences import TestSet
 from heedful.prepare.description import described
 from heedful.runs.entries import entries, read_state
 from heedful.runs.lists import Run, run_in
-from heedful.runs.metrics import Metrics, Object, read_metrics, read_object
+from heedful.runs.metrics import METRICS, Metrics, Object, read_metrics, read_object
 from heedful.runs.models import run_config
-from heedful.runs.run_folder import METRICS, RUN, read_run
+from heedful.runs.run_folder import RUN, read_run
 from heedful.text.subwords import Subwords
 
 CLEANING = "report.json"

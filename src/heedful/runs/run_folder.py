@@ -18,7 +18,7 @@ from heedful.errors import CheckpointError
 from heedful.runs.atomic import write_json
 
 FORMAT, FORMAT_VERSION = "heedful run", 1
-RUN, STATUS, METRICS = "run.json", "status.json", "metrics.jsonl"
+RUN, STATUS = "run.json", "status.json"
 
 MAY_CHANGE = frozenset(
     f"training.{name}"
@@ -77,21 +77,3 @@ def differing_settings(stored: dict[str, Any], wanted: dict[str, Any]) -> list[s
         keys = [key for key in sorted({*old, *new}) if old.get(key) != new.get(key)]
         found += [f"{section}.{key}: {old.get(key)} there, {new.get(key)} now" for key in keys]
     return found
-
-
-def cut_metrics(run: Path, *, after_step: int) -> None:
-    """Remove every line of metrics that lies after a step, and a last line that was not written to its end."""
-    path = run / METRICS
-    if not path.exists():
-        return
-    kept = 0
-    with path.open("rb") as file:
-        for line in file:
-            try:
-                whole = line.endswith(b"\n") and json.loads(line)["step"] <= after_step
-            except (ValueError, KeyError, TypeError):
-                whole = False
-            if not whole:
-                break
-            kept += len(line)
-    os.truncate(path, kept)

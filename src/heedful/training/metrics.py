@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from heedful.evaluation.perplexity import perplexity
-from heedful.runs.run_folder import METRICS
+from heedful.runs.metrics import METRICS
 from heedful.training.batches import StepBatch
 
 LAG = 3

@@ -21,8 +21,9 @@ from heedful.model.initialization import scale_residual_branches
 from heedful.model.transformer import Transformer
 from heedful.presets import parameter_count
 from heedful.runs.checkpoints import Checkpoint, newest_sound, read_checkpoint
+from heedful.runs.metrics import cut_metrics
 from heedful.runs.models import load_weights, located
-from heedful.runs.run_folder import MAY_CHANGE, RUN, cut_metrics, differing_settings, now, read_run, write_run
+from heedful.runs.run_folder import MAY_CHANGE, RUN, differing_settings, now, read_run, write_run
 from heedful.settings import describe
 from heedful.text.subwords import Subwords
 from heedful.training.batches import Batches

@@ -153,8 +153,4 @@ def _folded(words: list[str]) -> str:
 
 
 def _most_memory(record: RunRecord) -> float | None:
-    walls = [line.get("wall") for line in record.metrics.train]
-    found = [
-        wall["memory_gib"] for wall in walls if isinstance(wall, dict) and isinstance(wall.get("memory_gib"), float)
-    ]
-    return max(found, default=None)
+    return max((line.wall.memory_gib for line in record.metrics.train if line.wall.memory_gib), default=None)

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from heedful.report.chart import FEW_POINTS, Chart, Point, Series, chart_figure
 from heedful.report.markup import Html, Section, paragraph, sentence, table
-from heedful.runs.metrics import Metrics, Object, number
+from heedful.runs.metrics import Metrics, Sample, TrainLine, ValidationLine, number
 from heedful.runs.record import RunRecord
 
 VALIDATIONS = 8
@@ -28,8 +28,8 @@ def training_section(record: RunRecord) -> Section:
 def metric_charts(metrics: Metrics) -> list[Chart]:
     """Loss, perplexity, learning rate, gradient norm, speed, and BLEU where it was measured."""
     train, validation = metrics.train, metrics.validation
-    walls = [{**wall, "step": line["step"]} for line in train if isinstance(wall := line.get("wall"), dict)]
-    skipped = [line["step"] for line in train if number(line.get("skipped")) > 0]
+    speeds = [(line.step, line.wall.tokens_per_second) for line in train if line.wall.tokens_per_second >= 0]
+    skipped = [line.step for line in train if line.skipped > 0]
     losses = _points(train, "loss")
     return [
         Chart(
@@ -62,20 +62,20 @@ def metric_charts(metrics: Metrics) -> list[Chart]:
             verticals=skipped,
             note="Lines across: steps without a finite loss and gradient, which were skipped." if skipped else "",
         ),
-        Chart("Speed", "target tokens a second", [Series("", _points(walls, "tokens_per_second"))], from_zero=True),
+        Chart("Speed", "target tokens a second", [Series("", speeds)], from_zero=True),
     ]
 
 
-def _points(lines: Sequence[Object], key: str) -> list[Point]:
+def _points(lines: Sequence[TrainLine | ValidationLine], key: str) -> list[Point]:
     """(step, value) of each line; the last one of lines with the same step."""
-    return list({line["step"]: (line["step"], number(line.get(key))) for line in lines}.values())
+    return list({line.step: (line.step, number(line, key)) for line in lines}.values())
 
 
-def _bleu(validation: Sequence[Object]) -> list[Series]:
+def _bleu(validation: Sequence[ValidationLine]) -> list[Series]:
     return [Series("validation", _points(validation, "bleu"), "validation"), *_best(validation, "bleu", max)]
 
 
-def _best(lines: Sequence[Object], key: str, best: Callable[..., Point]) -> list[Series]:
+def _best(lines: Sequence[ValidationLine], key: str, best: Callable[..., Point]) -> list[Series]:
     points = [point for point in _points(lines, key) if math.isfinite(point[1])]
     if not points:
         return []
@@ -91,32 +91,26 @@ def _after_the_fall(losses: Sequence[Point]) -> float | None:
     return max(later) + 0.05 * (max(later) - min(later))
 
 
-def _said(validation: Sequence[Object]) -> str:
+def _said(validation: Sequence[ValidationLine]) -> str:
     """The first validation sentence as it was translated at several steps."""
-    told = [(line["step"], sample) for line in validation if (sample := _first_sample(line))]
+    told = [(line.step, line.samples[0]) for line in validation if line.samples]
     if not told:
         return ""
     shown = _spread(told, VALIDATIONS)
     first = shown[0][1]
     # An output that did not change from one validation to the next is told once.
-    rows = [(step, Html(sentence(sample.get("output", "")))) for step, sample in shown]
+    rows = [(step, Html(sentence(sample.output))) for step, sample in shown]
     rows = [rows[0], *(later for before, later in pairwise(rows) if later[1] != before[1])]
     named = [
-        ("source", Html(sentence(first.get("source", "")))),
-        ("reference", Html(sentence(first.get("reference", "")))),
+        ("source", Html(sentence(first.source))),
+        ("reference", Html(sentence(first.reference))),
     ]
     return "<h3>The same sentence at each validation</h3>" + table(
         ("step", "translation"), [*named, *rows], numbers=(0,)
     )
 
 
-def _first_sample(line: Object) -> Object | None:
-    samples = line.get("samples")
-    found = samples[0] if isinstance(samples, list) and samples else None
-    return found if isinstance(found, dict) else None
-
-
-def _spread(values: list[tuple[int, Object]], most: int) -> list[tuple[int, Object]]:
+def _spread(values: list[tuple[int, Sample]], most: int) -> list[tuple[int, Sample]]:
     if len(values) <= most:
         return values
     return [values[round(place * (len(values) - 1) / (most - 1))] for place in range(most)]
