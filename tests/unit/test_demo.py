@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from examples.grammar.corpus import pairs
 
-from heedful.demo.alignment import AlignedText, alignment_score, most_reordered, token_weights, tokens_at
+from heedful.demo.page import after_training, next_commands
 from heedful.demo.plan import PLAN, TEST, TRAIN, VALID, Tour, begun
+from heedful.demo.results import AlignedText, alignment_score, most_reordered, token_weights, tokens_at
 from heedful.demo.stages import FOR_EVALUATION, LEAST_SHARE, with_training_minutes
-from heedful.demo.words import after_training, next_commands
 from heedful.errors import DemoError
 from heedful.evaluation.alignments import gold_alignment
 from heedful.text.subwords import Subwords

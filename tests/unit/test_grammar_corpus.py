@@ -15,7 +15,7 @@ from examples.grammar.corpus import GeneratedCorpus, corpus, corpus_lines, pair_
 from examples.grammar.sampling import sentence
 from examples.grammar.sentences import Clause, NounPhrase, Sentence
 
-from heedful.demo.text import TEXT, tokens_of, write_demo_text
+from heedful.demo.stages import TEXT, tokens_of, write_demo_text
 from heedful.errors import DemoError
 
 TRAIN, HELD_OUT = 50_000, 1_300

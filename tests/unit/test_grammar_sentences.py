@@ -12,7 +12,7 @@ from examples.grammar.lexicon import lexicon
 from examples.grammar.sampling import sentence
 from examples.grammar.sentences import CONSTRUCTIONS, Clause, NounPhrase, Place, Pronoun, Sentence, combinations
 
-from heedful.demo.text import tokens_of
+from heedful.demo.stages import tokens_of
 
 WORDS = lexicon()
 NOUNS, VERBS = WORDS.nouns, WORDS.verbs

@@ -15,9 +15,9 @@ from heedful.cli.options import AsJson, Flag, Seed, Threads, number
 from heedful.cli.progress import progress
 from heedful.cli.terminal import console, plain_table, print_json, say
 from heedful.demo.plan import MINUTES, Tour, begun
-from heedful.demo.words import Command, after_training, next_commands, percent, score_text
 
 if TYPE_CHECKING:
+    from heedful.demo.page import Command
     from heedful.demo.stages import Trained
 
 MOST_THREADS = 4
@@ -76,8 +76,10 @@ def demo(
     except KeyboardInterrupt:
         say("stopped; the same command goes on from here", quiet=quiet)
         raise
+    from heedful.demo.page import next_commands, write_demo_page
+
     commands = next_commands(tour, program=_program(), sentence=facts["examples"][0]["source"])
-    _write_page(tour, facts, commands)
+    write_demo_page(tour, facts, commands=commands)
     facts = {"report": str(tour.page), "model": str(tour.run), **facts}
     if as_json:
         print_json(facts)
@@ -127,12 +129,6 @@ def _use_threads(threads: int | None) -> None:
     torch.set_num_threads(threads or min(MOST_THREADS, torch.get_num_threads()))
 
 
-def _write_page(tour: Tour, facts: dict[str, Any], commands: list[Command]) -> None:
-    from heedful.demo.page import write_demo_page
-
-    write_demo_page(tour, facts, commands=commands)
-
-
 def _program() -> str:
     """How the user has called this program, so that what is printed can be typed."""
     called = Path(sys.argv[0])
@@ -143,6 +139,8 @@ def _program() -> str:
 
 
 def _print(facts: dict[str, Any], commands: list[Command], seconds: float) -> None:
+    from heedful.demo.page import after_training, percent, score_text
+
     out = console()
     out.print(Text(f"\n{facts['generated']}\n"), soft_wrap=True)
     for example in facts["examples"][:SHOWN]:

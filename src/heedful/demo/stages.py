@@ -5,15 +5,18 @@ Text and corpus are there whole or not at all; training has its checkpoints.
 
 from __future__ import annotations
 
+import bz2
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from heedful.config import Config
 from heedful.data.folder import MANIFEST
 from heedful.demo.plan import Tour, remembered
-from heedful.demo.text import write_demo_text
+from heedful.errors import DemoError
 from heedful.prepare.pipeline import prepare
 from heedful.prepare.request import Request
 from heedful.presets import preset
@@ -25,6 +28,9 @@ from heedful.runs.run_folder import RUN, STATUS
 from heedful.text.pairs import TwoFiles
 from heedful.training.events import Reporter
 
+TEXT = Path(__file__).with_name("text.tsv.bz2")
+"""A pair a line, tabs between its fields, written by ``python -m examples.grammar``. The held-out pairs come first and
+have three: English, German, and which token is which. The pairs to train on have two."""
 PRESET = "demo"
 FOR_EVALUATION = 0.6
 """Minutes of the whole demo kept for translating, aligning and drawing, and for Python to start."""
@@ -61,6 +67,41 @@ def write_text(tour: Tour, *, report: Report) -> bool:
     pairs = tour.train + tour.valid + tour.test
     report("writing sentences", pairs, pairs)
     return True
+
+
+def tokens_of(text: str) -> list[str]:
+    """The words and punctuation marks of a line, in the order that alignments number them.
+
+    >>> tokens_of("At two o'clock, Anna's twenty-one dogs slept.")
+    ['At', 'two', "o'clock", ',', "Anna's", 'twenty-one', 'dogs', 'slept', '.']
+    """
+    return re.findall(r"[^\s,.?!]+|[,.?!]", text)
+
+
+def write_demo_text(folder: Path, *, train: int, valid: int, test: int) -> None:
+    """Write so many pairs of each part as files, one sentence a line, with alignments and a page that says what it is.
+
+    Fewer pairs are the first of more, but that the test begins where the validation text ends.
+    """
+    lines = [line.split("\t") for line in bz2.decompress(TEXT.read_bytes()).decode().splitlines()]
+    held_out, seen = ([line for line in lines if len(line) == fields] for fields in (3, 2))
+    for what, wanted, there in (("train", train, seen), ("valid + test", valid + test, held_out)):
+        if not 0 <= wanted <= len(there):
+            raise DemoError(f"{what} = {wanted:,} pairs: the demo's text has 0 to {len(there):,}")
+    if min(valid, test) < 0:
+        raise DemoError(f"valid = {valid:,} and test = {test:,} pairs: both must be 0 or more")
+    if folder.exists() and any(folder.iterdir()):
+        raise DemoError(f"{folder} is not empty: give another folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = {"train": seen[:train], "valid": held_out[:valid], "test": held_out[valid : valid + test]}
+    for part, pairs in parts.items():
+        for field, side in enumerate(("en", "de") if part == "train" else ("en", "de", "align")):
+            _write(folder / f"{part}.{side}", [pair[field] for pair in pairs])
+    _write(folder / "README.txt", [README.format(train=train, valid=valid, test=test)])
+
+
+def _write(path: Path, lines: list[str]) -> None:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
 
 
 def prepare_text(tour: Tour, *, report: Report) -> bool:
@@ -126,3 +167,17 @@ def train_model(tour: Tour, *, device: str, report: Reporter) -> Trained:
 
 def _of_status(status: dict[str, Any]) -> Trained:
     return Trained(*(status[name] for name in ("step", "steps", "minutes", "state", "why")))
+
+
+README = """\
+This text is generated. A program, heedful's demo grammar, wrote every sentence of it from a few hundred words and the
+rules of English and German; nobody ever said them, and their content means nothing. A score on it says that a model has
+learnt this grammar, and nothing about real text.
+
+{train:,} pairs to train on, {valid:,} to validate, {test:,} to test. The same sizes give the same files.
+
+Every sentence of valid.* and test.* has a verb and its object in a construction (a question, a relative clause, a
+clause with because …) in which training never shows that verb with that object.
+
+*.en and *.de: one sentence a line. *.align: which token is which, English-German, counted from 0; tokens are words, and
+the marks , . ? and ! by themselves."""
