@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tests.attention_toys import toy_maps
 
 from heedful.evaluation.sentences import TestSet
-from heedful.evaluation.system_report import system_report
+from heedful.evaluation.translation_scores import system_report
 from heedful.report.run_scores import KINDS, Example, RunScores
 from heedful.search.attention_maps import AttentionMaps
 

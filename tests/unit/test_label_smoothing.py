@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from heedful.evaluation.perplexity import perplexity
+from heedful.evaluation.translation_scores import perplexity
 from heedful.training.label_smoothing import label_smoothed_loss, token_losses
 
 torch.manual_seed(0)

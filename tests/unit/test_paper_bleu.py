@@ -13,7 +13,7 @@ from heedful.errors import MissingExtraError, ScoreError
 from heedful.evaluation.counts import bleu_counts
 from heedful.evaluation.paper_bleu import LANGUAGES, compounds_split, language_of, paper_bleu_counts
 from heedful.evaluation.sentences import TestSet
-from heedful.evaluation.system_report import system_report
+from heedful.evaluation.translation_scores import system_report
 
 REFERENCES = [
     "Der 32-jährige Mann sagte: „Das ist's!“, und ging z. B. nach Baden-Baden.",

@@ -12,8 +12,14 @@ from sacrebleu.significance import PairedTest, Result
 
 from heedful.errors import ScoreError
 from heedful.evaluation.counts import Counted, bleu_counts, chrf_counts, edit_rate, system_counts, ter_counts
-from heedful.evaluation.resampling import bootstrap_sums, exchanged, times_drawn
-from heedful.evaluation.significance import approximate_randomisation, comparisons, paired_bootstrap
+from heedful.evaluation.significance import (
+    approximate_randomisation,
+    bootstrap_sums,
+    comparisons,
+    exchanged,
+    paired_bootstrap,
+    times_drawn,
+)
 
 rng = np.random.default_rng(3)
 WORDS = np.array(["der", "die", "Hund", "Katze", "läuft", "schläft", "im", "Haus", "Garten", "."])

@@ -14,10 +14,9 @@ from sacrebleu.metrics.ter import TER
 
 from heedful.errors import ScoreError
 from heedful.evaluation.counts import bleu_counts, chrf_counts, system_counts, ter_counts
-from heedful.evaluation.resampling import times_drawn
 from heedful.evaluation.sentences import TestSet
-from heedful.evaluation.system_report import system_report
-from heedful.evaluation.translation_scores import bleu, length_ratio, with_interval
+from heedful.evaluation.significance import times_drawn
+from heedful.evaluation.translation_scores import bleu, length_ratio, system_report, with_interval
 
 PUBLIC = [(bleu_counts, BLEU), (chrf_counts, CHRF), (ter_counts, TER)]
 
@@ -110,7 +109,7 @@ def test_every_sentence_is_drawn_equally_often() -> None:
 def test_blocks_do_not_change_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = chrf_counts(noisy(REFERENCES, 0.2, 5), REFERENCES)
     whole = with_interval(counted, resamples=50)
-    monkeypatch.setattr("heedful.evaluation.resampling.BLOCK", 3 * len(REFERENCES))
+    monkeypatch.setattr("heedful.evaluation.significance.BLOCK", 3 * len(REFERENCES))
     assert with_interval(counted, resamples=50) == whole
 
 

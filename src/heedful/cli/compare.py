@@ -13,9 +13,8 @@ from heedful.cli.progress import progress
 from heedful.cli.terminal import print_json
 from heedful.errors import ScoreError
 from heedful.evaluation.counts import system_counts
-from heedful.evaluation.resampling import RESAMPLES, SEED, TRIALS
 from heedful.evaluation.sentences import System, TestSet, leads
-from heedful.evaluation.significance import LEVEL, comparisons
+from heedful.evaluation.significance import LEVEL, RESAMPLES, SEED, TRIALS, comparisons
 from heedful.runs.names import bundled_models
 from heedful.text.aligned import read_lines, require_aligned
 

@@ -15,9 +15,9 @@ from heedful.cli.terminal import print_json
 from heedful.cli.text_output import require_writable, write_lines
 from heedful.errors import ScoreError
 from heedful.evaluation.paper_bleu import language_of, require_language
-from heedful.evaluation.resampling import RESAMPLES, SEED
 from heedful.evaluation.sentences import TestSet
-from heedful.evaluation.system_report import system_report
+from heedful.evaluation.significance import RESAMPLES, SEED
+from heedful.evaluation.translation_scores import system_report
 from heedful.text.aligned import read_lines, require_aligned
 
 

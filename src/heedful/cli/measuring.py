@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heedful.cli.progress import Report
-from heedful.evaluation.perplexity import perplexity
+from heedful.evaluation.translation_scores import perplexity
 
 if TYPE_CHECKING:
     from heedful.search.options import SearchOptions

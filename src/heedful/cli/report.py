@@ -15,7 +15,7 @@ from heedful.cli.terminal import print_json
 from heedful.errors import CheckpointError, CorpusError, ReportError, SearchError
 from heedful.evaluation.paper_bleu import language_of, require_language
 from heedful.evaluation.sentences import TestSet
-from heedful.evaluation.system_report import system_report
+from heedful.evaluation.translation_scores import system_report
 from heedful.text.aligned import read_lines, require_aligned
 
 if TYPE_CHECKING:

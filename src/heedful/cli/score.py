@@ -14,7 +14,7 @@ from heedful.cli.options import AsJson, Flag
 from heedful.cli.progress import progress
 from heedful.cli.text_input import count_lines
 from heedful.errors import TextError
-from heedful.evaluation.perplexity import perplexity
+from heedful.evaluation.translation_scores import perplexity
 from heedful.text.aligned import text_lines
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from heedful.errors import SearchError
 from heedful.evaluation.alignments import aligning_layer, soft_alignment
 from heedful.evaluation.sentences import Extremes, Sentence
-from heedful.evaluation.system_report import SystemReport
+from heedful.evaluation.translation_scores import SystemReport
 
 if TYPE_CHECKING:
     from heedful.model.transformer import Transformer

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from heedful.errors import HeedfulError, TrainingError
-from heedful.evaluation.perplexity import perplexity
+from heedful.evaluation.translation_scores import perplexity
 from heedful.runs.averaging import average
 from heedful.runs.checkpoints import Checkpoint, prune, scheduled_entries, write_checkpoint
 from heedful.runs.run_folder import write_status

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from heedful.evaluation.perplexity import perplexity
+from heedful.evaluation.translation_scores import perplexity
 from heedful.runs.metrics import METRICS
 from heedful.training.batches import StepBatch
 

@@ -11,8 +11,7 @@ import numpy as np
 import torch
 
 from heedful.data.corpus import Corpus
-from heedful.evaluation.perplexity import perplexity
-from heedful.evaluation.translation_scores import bleu
+from heedful.evaluation.translation_scores import bleu, perplexity
 from heedful.model.transformer import Transformer
 from heedful.text.subwords import Subwords
 from heedful.training.batches import Batches

@@ -7,7 +7,7 @@ from typing import Any
 
 from heedful.evaluation.paper_bleu import NAME as PAPER_BLEU
 from heedful.evaluation.paper_bleu import WHY_IT_DIFFERS
-from heedful.evaluation.resampling import Interval
+from heedful.evaluation.significance import Interval
 from heedful.report.markup import Cell, Html, Section, breakable, facts, paragraph, table
 from heedful.report.run_scores import RunScores
 
