@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 import sacrebleu
 
-from heedful.cli import demo_display
 from heedful.cli.main import main
+from heedful.cli.training_display import DemoDisplay
 from heedful.config import Config
 from heedful.demo import plan, results, stages
 from heedful.demo.plan import Tour
@@ -149,14 +149,14 @@ def stop_before_training(patch: pytest.MonkeyPatch) -> None:
 
 
 def stop_training(patch: pytest.MonkeyPatch) -> None:
-    shown = demo_display.TrainingBar.__call__
+    shown = DemoDisplay.__call__
 
-    def call(self: demo_display.TrainingBar, event: events.Event) -> None:
+    def call(self: DemoDisplay, event: events.Event) -> None:
         shown(self, event)
         if isinstance(event, events.Stepped) and event.step == 13:
             os.kill(os.getpid(), signal.SIGINT)
 
-    patch.setattr(demo_display.TrainingBar, "__call__", call)
+    patch.setattr(DemoDisplay, "__call__", call)
 
 
 def stop_averaging(patch: pytest.MonkeyPatch) -> None:

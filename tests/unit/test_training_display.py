@@ -6,23 +6,26 @@ import pytest
 from rich.console import Console
 
 from heedful.cli import training_display
-from heedful.cli.training_display import TrainingDisplay
+from heedful.cli.training_display import DemoDisplay, TrainingDisplay
 from heedful.training import events
 
 WALL = {"tokens_per_second": 123_456.0, "peak_share": 0.41, "memory_gib": 12.5}
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
-def test_progress_is_one_line_and_the_time_left_is_in_it(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("shows", "told"), [(TrainingDisplay, "step 2/100,000"), (DemoDisplay, "2/100,000 steps")])
+def test_progress_is_one_line_and_the_time_left_is_in_it(
+    shows: type[TrainingDisplay], told: str, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     narrow = Console(force_terminal=True, width=width, no_color=True)
     monkeypatch.setattr(training_display, "console", lambda **_: narrow)
     monkeypatch.setattr(training_display, "REFRESH", 0.0)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    with narrow.capture() as shown, TrainingDisplay(quiet=False) as display:
+    with narrow.capture() as shown, shows(quiet=False) as display:
         for step in (1, 2):
             display(events.Stepped(step, 100_000, 7.5, 2021.42, 1e-4, 3.17, WALL))
         assert display._live is not None
         lines = narrow.render_lines(display._live.renderable)
     assert len(lines) == 1
     assert " left" in "".join(segment.text for segment in lines[0])
-    assert "step 2/100,000" in shown.get()
+    assert told in shown.get()

@@ -112,12 +112,12 @@ def _results(tour: Tour, *, began: float, device: str, threads: int | None, quie
 
 def _train(tour: Tour, *, began: float, device: str, threads: int | None, quiet: bool) -> Trained:
     _use_threads(threads)
-    from heedful.cli.demo_display import TrainingBar
+    from heedful.cli.training_display import DemoDisplay
     from heedful.demo.stages import train_model, with_training_minutes
 
     tour = with_training_minutes(tour, seconds=time.monotonic() - began)
-    with TrainingBar(quiet=quiet) as bar:
-        training = train_model(tour, device=device, report=bar)
+    with DemoDisplay(quiet=quiet) as display:
+        training = train_model(tour, device=device, report=display)
     if training.state == "interrupted":
         raise KeyboardInterrupt
     return training

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
 from rich.text import Text
 
+from heedful.cli.progress import SECONDS_BETWEEN_LINES
 from heedful.cli.terminal import console
 from heedful.training import events
 
@@ -29,7 +33,7 @@ class TrainingDisplay:
         self._began: tuple[float, int] | None = None
         self.interrupted = False
 
-    def __enter__(self) -> TrainingDisplay:
+    def __enter__(self) -> Self:
         if sys.stderr.isatty() and not self._quiet:
             self._live = Live(Text(""), console=self._console, auto_refresh=False, transient=True)
             self._live.start()
@@ -49,28 +53,32 @@ class TrainingDisplay:
                 self._console.print(Text(f"warning: {text}", style="yellow"), soft_wrap=True)
             case _ if self._quiet:
                 pass
-            case events.Started(facts, step, steps):
-                for name, fact in facts.items():
-                    self._say(f"{name:<10} {fact}")
-                self._say(f"{'steps':<10} {steps:,}" + (f", going on from {step:,}" if step else ""))
+            case events.Started():
+                self._started(event)
             case events.Stepped():
-                self._look(event)
-            case events.Logged(line, steps):
-                if self._live is None:
-                    self._say(_progress_line(line, steps, self._time_left(line["step"], steps)))
+                self._stepped(event)
+            case events.Logged(line, steps) if self._live is None:
+                self._logged(line, steps)
             case events.Validated(line, is_best):
                 self._validated(line, is_best)
             case events.Saved(step, folder):
-                self._say(f"step {step:,}: checkpoint in {folder}")
+                self._saved(step, folder)
             case events.Ended():
                 self._ended(event)
 
-    def _look(self, event: events.Stepped) -> None:
+    def _started(self, event: events.Started) -> None:
+        for name, fact in event.facts.items():
+            self._say(f"{name:<10} {fact}")
+        self._say(f"{'steps':<10} {event.steps:,}" + (f", going on from {event.step:,}" if event.step else ""))
+
+    def _stepped(self, event: events.Stepped) -> None:
         if self._began is None:
             self._began = (time.monotonic(), event.step)
-        if self._live is None or time.monotonic() - self._updated < REFRESH:
-            return
-        self._updated = time.monotonic()
+        if self._live is not None and time.monotonic() - self._updated >= REFRESH:
+            self._updated = time.monotonic()
+            self._live.update(self._live_line(event), refresh=True)
+
+    def _live_line(self, event: events.Stepped) -> RenderableType:
         line = {
             "step": event.step,
             "loss": event.loss,
@@ -80,7 +88,10 @@ class TrainingDisplay:
             "wall": event.wall,
         }
         shown = _progress_line(line, event.steps, self._time_left(event.step, event.steps))
-        self._live.update(Text(shown, no_wrap=True, overflow="ellipsis"), refresh=True)
+        return Text(shown, no_wrap=True, overflow="ellipsis")
+
+    def _logged(self, line: dict[str, Any], steps: int) -> None:
+        self._say(_progress_line(line, steps, self._time_left(line["step"], steps)))
 
     def _time_left(self, step: int, steps: int) -> str:
         if self._began is None or step <= self._began[1]:
@@ -96,6 +107,9 @@ class TrainingDisplay:
         for sample in line["samples"]:
             self._say(f"    {sample['source']}\n  → {sample['output'] or '(nothing)'}\n  = {sample['reference']}")
 
+    def _saved(self, step: int, folder: Path) -> None:
+        self._say(f"step {step:,}: checkpoint in {folder}")
+
     def _ended(self, event: events.Ended) -> None:
         if event.averaged:
             steps = ", ".join(f"{step:,}" for step in event.averaged)
@@ -104,6 +118,41 @@ class TrainingDisplay:
 
     def _say(self, text: str) -> None:
         self._console.print(Text(text), soft_wrap=True)
+
+
+class DemoDisplay(TrainingDisplay):
+    """The same for somebody who sees a model learn for the first time: a bar, and what becomes of one sentence."""
+
+    _said = 0.0
+
+    def _started(self, event: events.Started) -> None:
+        facts, going_on = event.facts, f", going on from step {event.step:,}" if event.step else ""
+        self._say(f"{facts['model']} on {facts['device']}{going_on}")
+        self._said = time.monotonic()
+
+    def _live_line(self, event: events.Stepped) -> RenderableType:
+        left = self._time_left(event.step, event.steps)
+        parts = [f"{event.step:,}/{event.steps:,} steps", *([left] if left else []), f"loss {event.loss:.2f}"]
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column(max_width=40)
+        grid.add_column(no_wrap=True, overflow="ellipsis")
+        grid.add_row(ProgressBar(event.steps, event.step), "  ".join(parts))
+        return grid
+
+    def _logged(self, line: dict[str, Any], steps: int) -> None:
+        if time.monotonic() - self._said >= SECONDS_BETWEEN_LINES or line["step"] == steps:
+            self._said = time.monotonic()
+            self._say(f"training {line['step']:,} of {steps:,} steps, loss {line['loss']:.2f}")
+
+    def _validated(self, line: dict[str, Any], is_best: bool) -> None:
+        for sample in line["samples"]:
+            self._say(f"step {line['step']:,}: {sample['source']} → {sample['output'] or '(nothing)'}")
+
+    def _saved(self, step: int, folder: Path) -> None:
+        """A demo goes on from wherever it was: nobody need know how."""
+
+    def _ended(self, event: events.Ended) -> None:
+        """The scores come next."""
 
 
 def _progress_line(line: dict[str, Any], steps: int, left: str) -> str:
