@@ -20,6 +20,18 @@ def test_sinusoids_have_no_longest_length_and_stay_exact() -> None:
         assert far[0, position].tolist() == pytest.approx(expected, abs=1e-7)
 
 
+def test_a_table_stays_where_it_is_when_a_longer_sequence_comes() -> None:
+    """A captured CUDA graph reads the memory it was captured with: that must neither move nor change."""
+    encode = PositionalEncoding(d_model=4)
+    like = torch.zeros(1)
+    short = encode.table(20, like=like)
+    before = short.clone()
+    assert encode.table(5000, like=like).size(0) >= 5000
+    encode.table(20, like=like.double())
+    assert encode.table(20, like=like).data_ptr() == short.data_ptr()
+    assert torch.equal(short, before)
+
+
 def test_a_model_moved_to_float64_gets_encodings_of_float64() -> None:
     encode = PositionalEncoding(d_model=6)
     encode(torch.zeros(1, 9, 6))

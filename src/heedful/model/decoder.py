@@ -8,7 +8,7 @@ from heedful.config import ModelConfig
 from heedful.model.attention_kernels import Attend, AttentionChoice, Where, equation_1
 from heedful.model.feed_forward import PositionwiseFeedForward
 from heedful.model.multi_head_attention import MultiHeadAttention
-from heedful.model.sublayer import AddAndNorm
+from heedful.model.sublayer import AddAndNorm, layer_sizes
 
 
 class DecoderLayer(nn.Module):
@@ -64,13 +64,7 @@ class Decoder(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList(
             DecoderLayer(
-                d_model=config.d_model,
-                num_heads=config.num_heads,
-                d_ff=config.d_ff,
-                d_k=config.key_size,
-                d_v=config.value_size,
-                dropout=config.dropout,
-                attention_dropout=config.attention_dropout,
+                **layer_sizes(config),
                 self_attend=attention.self_attend,
                 cross_attend=attention.cross_attend,
             )

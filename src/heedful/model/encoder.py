@@ -8,7 +8,7 @@ from heedful.config import ModelConfig
 from heedful.model.attention_kernels import Attend, AttentionChoice, Where, equation_1
 from heedful.model.feed_forward import PositionwiseFeedForward
 from heedful.model.multi_head_attention import MultiHeadAttention
-from heedful.model.sublayer import AddAndNorm
+from heedful.model.sublayer import AddAndNorm, layer_sizes
 
 
 class EncoderLayer(nn.Module):
@@ -17,7 +17,7 @@ class EncoderLayer(nn.Module):
     >>> import torch
     >>> layer = EncoderLayer(d_model=16, num_heads=4, d_ff=32).eval()
     >>> x = torch.randn(2, 5, 16)
-    >>> may_attend = torch.tensor([1, 1, 1, 0, 0])  # the last two positions are filling
+    >>> may_attend = torch.tensor([1, 1, 1, 0, 0])  # the last two positions are padding
     >>> layer(x, may_attend).shape
     torch.Size([2, 5, 16])
     """
@@ -55,13 +55,7 @@ class Encoder(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList(
             EncoderLayer(
-                d_model=config.d_model,
-                num_heads=config.num_heads,
-                d_ff=config.d_ff,
-                d_k=config.key_size,
-                d_v=config.value_size,
-                dropout=config.dropout,
-                attention_dropout=config.attention_dropout,
+                **layer_sizes(config),
                 attend=attention.self_attend,
             )
             for _ in range(config.encoder_layers)

@@ -21,10 +21,10 @@ from heedful.symbols import PAD
 
 @dataclass(frozen=True)
 class Padded:
-    """Sequences in rows, ``[batch, length]``, each filled up on its right."""
+    """Sequences in rows, ``[batch, length]``, each padded on its right."""
 
     real: Tensor
-    """[batch, length] boolean: True for a token of the sequence, False for filling."""
+    """[batch, length] boolean: True for a token of the sequence, False for padding."""
 
     @property
     def max_length(self) -> int:
@@ -37,7 +37,7 @@ class Padded:
 
 @dataclass(frozen=True)
 class Packed:
-    """Sequences one after the other, ``[tokens]``, without filling between them.
+    """Sequences one after the other, ``[tokens]``, without padding between them.
 
     Offsets may end in repetitions of the last one: sequences of no tokens, which keep shapes the same from batch to
     batch.
@@ -108,15 +108,6 @@ def causal_mask(length: int, *, device: torch.device | str | None = None) -> Ten
             [1, 1, 1]], dtype=torch.int32)
     """
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
-
-
-def padding_mask(ids_BL: Tensor) -> Tensor:
-    """No position may attend to filling: ``[batch, 1, 1, length]``, for all heads and queries alike.
-
-    >>> padding_mask(torch.tensor([[7, 8, 0]])).int()
-    tensor([[[[1, 1, 0]]]], dtype=torch.int32)
-    """
-    return padded_layout(ids_BL).real[:, None, None, :]
 
 
 def boolean_mask(mask: Tensor) -> Tensor:

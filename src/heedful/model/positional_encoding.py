@@ -45,16 +45,24 @@ class PositionalEncoding(nn.Module):
 
     def __init__(self, *, d_model: int) -> None:
         super().__init__()
-        # A plain attribute: as a buffer, a move to float64 would keep the digits of float32.
-        self._table = positional_encoding(0, d_model)
+        # Plain attributes: as buffers, a move to float64 would keep the digits of float32.
+        self._tables: list[Tensor] = []
         self.d_model = d_model
 
     def table(self, length: int, *, like: Tensor) -> Tensor:
-        """The first ``length`` encodings at least, of the type and on the device of ``like``."""
-        if self._table.size(0) < length or self._table.dtype != like.dtype or self._table.device != like.device:
-            rows = 1 << max(length - 1, 1023).bit_length()
-            self._table = positional_encoding(rows, self.d_model, dtype=like.dtype, device=like.device)
-        return self._table
+        """The first ``length`` encodings at least, of the type and on the device of ``like``.
+
+        A table is never replaced. A CUDA graph goes on reading the one it was captured with, so when a longer sequence
+        comes a longer table is made beside it; each is at least twice as long as the one before.
+        """
+        for table in self._tables:
+            if table.size(0) >= length and table.dtype == like.dtype and table.device == like.device:
+                return table
+        # What is allocated in a capture is the graph's working memory, and would be written over.
+        assert not _capturing(like), "the table is made by the runs before a capture"
+        rows = 1 << max(length - 1, 1023).bit_length()
+        self._tables.append(positional_encoding(rows, self.d_model, dtype=like.dtype, device=like.device))
+        return self._tables[-1]
 
     def forward(self, x: Tensor, layout: Layout | None = None) -> Tensor:
         return x + _spread(self.table(_length(x, layout, self.d_model), like=x), x, layout)
@@ -77,6 +85,10 @@ class LearnedPositions(nn.Module):
                 'model.max_positions, or take model.positions = "sinusoidal", which has no end'
             )
         return x + _spread(self.weight, x, layout)
+
+
+def _capturing(x: Tensor) -> bool:
+    return x.is_cuda and torch.cuda.is_current_stream_capturing()
 
 
 def _length(x: Tensor, layout: Layout | None, d_model: int) -> int:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch import Tensor, nn
 
+from heedful.config import ModelConfig
 from heedful.model.multi_head_attention import require_probability
 
 
@@ -17,3 +20,16 @@ class AddAndNorm(nn.Module):
 
     def forward(self, x: Tensor, sublayer_output: Tensor) -> Tensor:
         return self.norm(x + self.dropout(sublayer_output))
+
+
+def layer_sizes(config: ModelConfig) -> dict[str, Any]:
+    """What the layers of both stacks are made with."""
+    return {
+        "d_model": config.d_model,
+        "num_heads": config.num_heads,
+        "d_ff": config.d_ff,
+        "d_k": config.key_size,
+        "d_v": config.value_size,
+        "dropout": config.dropout,
+        "attention_dropout": config.attention_dropout,
+    }

@@ -64,7 +64,7 @@ class Transformer(nn.Module):
     ) -> Tensor:
         """Scores (logits) for the word after each target position, ``[..., vocabulary]``.
 
-        Ids are padded, ``[batch, length]`` filled with 0 on the right, or packed, ``[tokens]`` with their layouts.
+        Ids are padded, ``[batch, length]`` padded with 0 on the right, or packed, ``[tokens]`` with their layouts.
         """
         _check_ids(source, target, source_layout, target_layout)
         source_layout = source_layout or padded_layout(source)
