@@ -109,11 +109,11 @@ def heedful(files: dict, *, keep: tuple[str, ...] = ()) -> dict:
     from heedful.prepare.pipeline import prepare
     from heedful.prepare.request import Request
     from heedful.text.cleaning import Rules
-    from heedful.text.pairs import Tsv, TwoFiles
+    from heedful.text.pairs import tsv, two_files
 
-    two = [TwoFiles(Path(s), Path(t)) for s, t in zip(files["source"], files["target"], strict=True)]
+    two = [two_files(Path(s), Path(t)) for s, t in zip(files["source"], files["target"], strict=True)]
     request = Request(
-        (*two, *(Tsv(Path(path)) for path in files["tsv"])),
+        (*two, *(tsv(Path(path)) for path in files["tsv"])),
         vocab_size=files["vocab_size"],
         rules=Rules(keep=frozenset(keep)),
         sample_pairs=MOST_PAIRS,

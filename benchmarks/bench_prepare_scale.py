@@ -27,7 +27,7 @@ def prepare_and_time(folder: Path) -> None:
     """In the process that is measured: prepare, and print when each stage began."""
     from heedful.prepare.pipeline import prepare
     from heedful.prepare.request import Request
-    from heedful.text.pairs import TwoFiles
+    from heedful.text.pairs import two_files
 
     began = time.monotonic()
     first: dict[str, float] = {"reading": 0.0}
@@ -35,7 +35,7 @@ def prepare_and_time(folder: Path) -> None:
     def progress(stage: str, done: int, total: int | None) -> None:
         first.setdefault(stage, time.monotonic() - began)
 
-    request = Request((TwoFiles(folder / "text.en", folder / "text.de"),))
+    request = Request((two_files(folder / "text.en", folder / "text.de"),))
     report = prepare(request, output=folder / "corpus", overwrite=True, progress=progress)
     ends = [*(first[stage] for stage in STAGES[1:]), time.monotonic() - began]
     seconds = [end - first[stage] for stage, end in zip(STAGES, ends, strict=True)]

@@ -183,7 +183,7 @@ def main() -> None:
         torch.backends.cuda.matmul.allow_tf32 = True
     given.output.mkdir(parents=True, exist_ok=True)
     corpus = Corpus(given.corpus, verify=False)
-    subwords = Subwords.load(given.corpus / corpus.manifest["vocabularies"]["source"]["folder"])
+    subwords = Subwords.load(given.corpus / corpus.manifest.vocabularies.source.folder)
     model = marian(subwords.vocab_size, given).to(device)
     facts: dict[str, Any] = {"parameters": sum(p.numel() for p in model.parameters() if p.requires_grad)}
     print(f"{facts['parameters']:,} parameters on {device}", flush=True)

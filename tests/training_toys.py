@@ -8,7 +8,7 @@ from pathlib import Path
 from heedful.prepare.pipeline import prepare
 from heedful.prepare.request import Request
 from heedful.text.cleaning import Rules
-from heedful.text.pairs import TwoFiles
+from heedful.text.pairs import ParallelText, two_files
 
 WORDS = [a + b for a in "bdfgklmnprst" for b in "aeiou"][:40]
 TASKS = {"copy": list, "reverse": lambda words: words[::-1], "sort": sorted}
@@ -23,13 +23,13 @@ def toy_sentences(count: int, *, seed: int, shortest: int = 2, longest: int = 9)
 def write_toy(folder: Path, *, task: str, pairs: int, seed: int = 1, valid: int = 100) -> Path:
     """A prepared corpus of a task: copy, reverse or sort; returns its folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    files: dict[str, TwoFiles] = {}
+    files: dict[str, ParallelText] = {}
     for split, count, offset in (("train", pairs, 0), ("valid", valid, 1)):
         sources = toy_sentences(count, seed=2 * seed + offset)
         paths = folder / f"{split}.source", folder / f"{split}.target"
         paths[0].write_text("".join(" ".join(words) + "\n" for words in sources))
         paths[1].write_text("".join(" ".join(TASKS[task](words)) + "\n" for words in sources))
-        files[split] = TwoFiles(*paths)
+        files[split] = two_files(*paths)
     request = Request(
         corpora=(files["train"],),
         validation=(files["valid"],),

@@ -23,7 +23,7 @@ from heedful.model.transformer import Transformer
 from heedful.prepare.pipeline import prepare
 from heedful.prepare.request import Request
 from heedful.presets import resolve
-from heedful.text.pairs import TwoFiles
+from heedful.text.pairs import two_files
 from heedful.training.batches import Batches, Piece
 from heedful.training.distributed import World
 from heedful.training.setup import built_model
@@ -129,7 +129,7 @@ def test_forty_steps_on_a_toy_are_those_of_a_plain_torch_loop(
 
 @pytest.mark.long
 def test_three_hundred_steps_on_multi30k_are_those_of_a_plain_torch_loop(multi30k: Path, tmp_path: Path) -> None:
-    files = TwoFiles(multi30k / "train.en.gz", multi30k / "train.de.gz")
+    files = two_files(multi30k / "train.en.gz", multi30k / "train.de.gz")
     config = resolve(name="multi30k", settings=["model.dropout=0.0"])
     config = replace(config, training=replace(config.training, source_tokens=256, target_tokens=256))
     prepare(Request(corpora=(files,), vocab_size=config.data.vocab_size), output=tmp_path / "corpus")

@@ -13,7 +13,7 @@ from heedful.prepare.pipeline import prepare
 from heedful.prepare.request import Request
 from heedful.presets import resolve
 from heedful.search.model_search import greedy_translations
-from heedful.text.pairs import TwoFiles
+from heedful.text.pairs import two_files
 from heedful.training.loop import train
 from heedful.training.setup import Task
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.long
 def run(multi30k: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model that has learned a little German: enough that its outputs end, and differ from one another."""
     folder = tmp_path_factory.mktemp("multi30k")
-    files = TwoFiles(multi30k / "train.en.gz", multi30k / "train.de.gz")
+    files = two_files(multi30k / "train.en.gz", multi30k / "train.de.gz")
     prepare(Request(corpora=(files,), vocab_size=4000), output=folder / "corpus")
     config = resolve(name="multi30k", settings=SETTINGS)
     request = Task(config=config, data=folder / "corpus", run=folder / "run", device="cpu")

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from tests.commands import run_here
+from tests.stored_corpora import stored_corpus
 from tests.trained_toys import train_toy
 
 from heedful.cli.models import table_of
+from heedful.data.manifest import TextRecord
 from heedful.runs import names
 from heedful.runs.bundle import write_bundle
 from heedful.runs.card import card_title, languages
@@ -131,9 +133,7 @@ def test_the_table_fits_a_terminal_of_80_columns_and_loses_no_number_or_path() -
 def test_languages_are_the_endings_of_the_training_files(
     tmp_path: Path, corpora: list[str], expected: tuple[str, str] | None
 ) -> None:
-    manifest = {"format": "heedful corpus", "format_version": 1, "files": {}, "splits": {}, "id_type": "uint16"}
-    manifest["corpora"] = [{"name": name} for name in corpora]
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    stored_corpus(tmp_path, [([3], [4])], texts=tuple(TextRecord(name, 1.0) for name in corpora))
     description = {"data": {"folder": str(tmp_path)}}
     assert languages(description) == expected
     assert languages({**description, "languages": {"source": "fi", "target": "et"}}) == ("fi", "et")

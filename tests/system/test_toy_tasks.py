@@ -41,7 +41,7 @@ def exact_matches(corpus: Corpus, run: Path, task: str) -> int:
     assert checkpoint.step == config.training.steps
     model = built_model(config, corpus, precision_for(config, torch.device("cpu")))
     load_weights(model, checkpoint.model, where=str(run))
-    subwords = Subwords.load(run / corpus.manifest["vocabularies"]["target"]["folder"])
+    subwords = Subwords.load(run / corpus.manifest.vocabularies.target.folder)
     outputs = greedy_translations(model, subwords.encode([" ".join(words) for words in sentences]))
     answers = [" ".join(TASKS[task](words)) for words in sentences]
     right = sum(subwords.decode(ids) == answer for ids, answer in zip(outputs, answers, strict=True))

@@ -7,30 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.stored_corpora import stored_corpus
 
 from heedful.data import corpus_writer
-from heedful.data.corpus import Corpus, check_files, read_manifest
-from heedful.data.corpus_writer import SplitWriter, write_json, write_manifest
+from heedful.data.corpus import Corpus
+from heedful.data.manifest import TextRecord, check_files, read_manifest
 from heedful.errors import CorpusError
-
-
-def stored(folder: Path, pairs: list[tuple[list[int], list[int]]], *, id_type=np.uint16, block: int = 7) -> Path:
-    """A prepared corpus with these ids."""
-    with SplitWriter(folder, split="train", id_type=id_type) as writer:
-        for start in range(0, len(pairs), block):
-            some = pairs[start : start + block]
-            writer.add(
-                source=[np.array(source, id_type).tobytes() for source, _ in some],
-                target=[np.array(target, id_type).tobytes() for _, target in some],
-                lines=np.arange(start, start + len(some)) * 3 + 1,
-                corpora=np.array([place % 2 for place in range(len(some))]),
-            )
-        entry = writer.close()
-    corpora = [{"name": "a", "weight": 1.0}, {"name": "b", "weight": 2.5}]
-    files = writer.files | {"report.json": write_json(folder, "report.json", {})}
-    manifest = {"id_type": np.dtype(id_type).name, "corpora": corpora, "splits": {"train": entry}, "files": files}
-    write_manifest(folder, manifest)
-    return folder
 
 
 def random_pairs(count: int, *, largest: int = 60_000) -> list[tuple[list[int], list[int]]]:
@@ -48,7 +30,7 @@ def test_every_pair_comes_back_in_any_order_out_of_any_shards(
 ) -> None:
     monkeypatch.setattr(corpus_writer, "SHARD_IDS", shard_ids)
     pairs = random_pairs(100, largest=60_000 if id_type is np.uint16 else 2**31 - 1)
-    corpus = Corpus(stored(tmp_path, pairs, id_type=id_type))
+    corpus = Corpus(stored_corpus(tmp_path, pairs, id_type=id_type))
     assert len(corpus) == 100
     assert len(corpus.source.shards) > 1 or shard_ids > 100
     order = np.random.default_rng(2).integers(0, 100, 300)
@@ -61,19 +43,19 @@ def test_every_pair_comes_back_in_any_order_out_of_any_shards(
 
 
 def test_no_pair_is_no_ids(tmp_path: Path) -> None:
-    ids, lengths = Corpus(stored(tmp_path, random_pairs(3))).source.ids(np.array([], np.int64))
+    ids, lengths = Corpus(stored_corpus(tmp_path, random_pairs(3))).source.ids(np.array([], np.int64))
     assert (len(ids), len(lengths)) == (0, 0)
 
 
 def test_a_pair_knows_where_it_came_from_and_how_often_it_comes(tmp_path: Path) -> None:
-    corpus = Corpus(stored(tmp_path, random_pairs(10)))
-    assert corpus.origin(3).corpus == "b"
+    corpus = Corpus(stored_corpus(tmp_path, random_pairs(10)))
+    assert corpus.origin(3).corpus == "b.tsv"
     assert corpus.origin(3).line == 10
     assert corpus.weights.tolist() == [1, 2.5, 1, 2.5, 1, 2.5, 1, 1, 2.5, 1]
 
 
 def test_a_changed_shard_is_found_at_load_and_named(tmp_path: Path) -> None:
-    path = stored(tmp_path, random_pairs(20)) / "train/source-00000.bin"
+    path = stored_corpus(tmp_path, random_pairs(20)) / "train/source-00000.bin"
     data = bytearray(path.read_bytes())
     data[5] ^= 1
     path.write_bytes(data)
@@ -84,7 +66,7 @@ def test_a_changed_shard_is_found_at_load_and_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("verify", [True, False])
 def test_truncated_and_missing_files_are_found_even_without_verification(tmp_path: Path, verify: bool) -> None:
-    folder = stored(tmp_path, random_pairs(20))
+    folder = stored_corpus(tmp_path, random_pairs(20))
     path = folder / "train/target-00000.bin"
     size = path.stat().st_size
     path.write_bytes(path.read_bytes()[:-2])
@@ -96,18 +78,23 @@ def test_truncated_and_missing_files_are_found_even_without_verification(tmp_pat
 
 
 def test_an_untouched_corpus_passes_the_check(tmp_path: Path) -> None:
-    check_files(stored(tmp_path, random_pairs(20)), contents=True)
+    folder = stored_corpus(tmp_path, random_pairs(20))
+    check_files(folder, read_manifest(folder), contents=True)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         (None, "is not a prepared corpus: no manifest.json in it; `heedful prepare` makes one"),
-        ("{", "cannot be read"),
-        ("[]", "is not the manifest of a prepared corpus"),
-        ('{"format": "other"}', "is not the manifest of a prepared corpus"),
+        ("{", "is damaged, or not JSON: .*: prepare the corpus again"),
+        ("[" * 200_000, "is damaged, or not JSON: it is nested too deeply: prepare the corpus again"),
+        ("[]", "holds no JSON object: prepare the corpus again"),
+        ('{"format": "other"}', "does not say that it is a heedful corpus"),
         ('{"format": "heedful corpus", "format_version": 99}', "format version 99; this heedful reads version 1"),
-        ('{"format": "heedful corpus", "format_version": 1}', "lacks files, splits, corpora, id_type"),
+        (
+            '{"format": "heedful corpus", "format_version": 1}',
+            "damaged; prepare it again:\n  - manifest.json: it has no id_type",
+        ),
     ],
 )
 def test_a_folder_that_is_no_prepared_corpus_is_refused(tmp_path: Path, content: str | None, message: str) -> None:
@@ -121,10 +108,83 @@ def test_a_missing_folder_and_a_missing_split_are_named(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="there is no folder"):
         Corpus(tmp_path / "nowhere")
     with pytest.raises(CorpusError, match="has no split called valid; it has train"):
-        Corpus(stored(tmp_path, random_pairs(3)), "valid")
+        Corpus(stored_corpus(tmp_path, random_pairs(3)), "valid")
 
 
 def test_the_manifest_names_every_file(tmp_path: Path) -> None:
-    folder = stored(tmp_path, random_pairs(20))
+    folder = stored_corpus(tmp_path, random_pairs(20))
     there = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     assert there == {*json.loads((folder / "manifest.json").read_text())["files"], "manifest.json"}
+
+
+def test_the_texts_of_older_manifests_are_read_out_of_their_names(tmp_path: Path) -> None:
+    names = ("x/a.en | x/a.de", "b.tsv.gz", "c.jsonl (en, de)")
+    folder = stored_corpus(tmp_path, random_pairs(3), texts=tuple(TextRecord(name, 1.0) for name in names))
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["corpora"] = [
+        {"name": record["name"], "weight": 1, "read": 1, "kept": 1} for record in manifest["corpora"]
+    ]
+    path.write_text(json.dumps(manifest))
+    found = [(record.kind, record.paths, record.fields) for record in read_manifest(folder).corpora]
+    assert found == [
+        ("files", ("x/a.en", "x/a.de"), ()),
+        ("tsv", ("b.tsv.gz",), ()),
+        ("jsonl", ("c.jsonl",), ("en", "de")),
+    ]
+
+
+def _shard(manifest: dict) -> dict:
+    return manifest["splits"]["train"]["source"]["shards"][0]
+
+
+DAMAGE = {
+    "a name outside the folder": lambda m: m["files"].update({"../x": {"bytes": 1, "sha256": ""}}),
+    "a vocabulary outside the folder": lambda m: m["vocabularies"]["source"].update(folder="../config"),
+    "another vocabulary": lambda m: m["vocabularies"]["source"].update(sha256="0"),
+    "no vocabularies": lambda m: m.pop("vocabularies"),
+    "no shards": lambda m: m["splits"]["train"]["source"].pop("shards"),
+    "an empty list of shards": lambda m: m["splits"]["train"]["source"].update(shards=[]),
+    "a shard elsewhere": lambda m: _shard(m).update(file="../../etc/passwd"),
+    "the other side's shard": lambda m: _shard(m).update(file="train/target-00000.bin"),
+    "a shard that begins later": lambda m: _shard(m).update(first_id=1),
+    "no bytes": lambda m: m["files"]["train/lines.bin"].pop("bytes"),
+    "bytes as text": lambda m: m["files"]["train/lines.bin"].update(bytes="80"),
+    "no train": lambda m: m["splits"].update(other=m["splits"].pop("train")),
+    "a weight that is no number": lambda m: m["corpora"][0].update(weight=float("nan")),
+    "an endless weight": lambda m: m["corpora"][0].update(weight=float("inf")),
+    "a huge weight": lambda m: m["corpora"][0].update(weight=10**400),
+    "no text": lambda m: m.update(corpora=[]),
+    "a text too few": lambda m: m["corpora"].pop(),
+    "more pairs": lambda m: m["splits"]["train"].update(pairs=21),
+    "fewer pairs than none": lambda m: m["splits"]["train"].update(pairs=-1),
+    "very many pairs": lambda m: m["splits"]["train"].update(pairs=10**400),
+    "more ids": lambda m: m["splits"]["train"]["source"].update(ids=10**30),
+    "wider ids": lambda m: m.update(id_type="uint32"),
+    "other ids": lambda m: m.update(id_type="float64"),
+    "wider lengths": lambda m: m["splits"]["train"]["target"].update(length_type="uint32"),
+    "a larger vocabulary": lambda m: m["vocabularies"]["target"].update(size=1 << 17),
+    "a smaller vocabulary": lambda m: m["vocabularies"]["target"].update(size=300),
+    "a list for an object": lambda m: m.update(splits=[]),
+    "null": lambda m: m.update(files=None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_manifest_is_refused_and_says_what_to_do(tmp_path: Path, damage: str) -> None:
+    folder = stored_corpus(tmp_path, random_pairs(20))
+    Corpus(folder)
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    DAMAGE[damage](manifest)
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(CorpusError, match=r"is damaged; prepare it again:\n  - "):
+        Corpus(folder)
+
+
+def test_files_that_do_not_fit_each_other_are_named_even_without_verification(tmp_path: Path) -> None:
+    folder = stored_corpus(tmp_path, random_pairs(20))
+    path = folder / "train" / "source-lengths.bin"
+    path.write_bytes(path.read_bytes()[::-1])
+    with pytest.raises(CorpusError, match=r"train/source-offsets\.bin: does not fit train/source-lengths\.bin"):
+        Corpus(folder, verify=False)

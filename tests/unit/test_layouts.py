@@ -14,7 +14,7 @@ from heedful.errors import BatchError
 from heedful.prepare.pipeline import prepare
 from heedful.prepare.request import Request
 from heedful.symbols import END, PAD, START
-from heedful.text.pairs import Tsv
+from heedful.text.pairs import tsv
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
         extra = [str(word) for word in rng.integers(0, 99, rng.integers(0, 4))]
         lines.append(" ".join(words) + "\t" + " ".join([str(number), *words, *extra]))
     (folder / "text.tsv").write_text("\n".join(lines))
-    prepare(Request((Tsv(folder / "text.tsv"),), vocab_size=330), output=folder / "corpus")
+    prepare(Request((tsv(folder / "text.tsv"),), vocab_size=330), output=folder / "corpus")
     return Corpus(folder / "corpus")
 
 

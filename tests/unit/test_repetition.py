@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from heedful.cli.main import main
+from heedful.data.manifest import read_manifest
 from heedful.report.sections.repetition import prepare_command
 
 WORDS = ["ba", "da", "fa", "ga", "ka", "la", "ma", "na", "pa", "ra", "sa", "ta", "va", "wa", "xa", "za"]
@@ -70,9 +71,9 @@ def test_the_printed_command_makes_the_same_corpus(
     if name == "a given vocabulary" and not Path("earlier").exists():
         made(["prepare", *TWO_FILES, "--output", "earlier"])
     made(["prepare", *OPTIONS[name], "--output", str(tmp_path / "corpus")])
-    manifest = json.loads((tmp_path / "corpus" / "manifest.json").read_text())
+    manifest = read_manifest(tmp_path / "corpus")
     command = prepare_command(manifest, output=str(tmp_path / "again"))
     program, *words = shlex.split(command.replace("\\\n", " "))  # a shell joins the lines
     assert program == "heedful"
     made(words)
-    assert json.loads((tmp_path / "again" / "manifest.json").read_text()) == manifest
+    assert read_manifest(tmp_path / "again") == manifest

@@ -17,7 +17,8 @@ from heedful.prepare.pipeline import prepare as make_corpus
 from heedful.prepare.request import SAMPLE_PAIRS, Request
 from heedful.runs.names import bundled_models
 from heedful.text.cleaning import Rules
-from heedful.text.pairs import Corpus, JsonLines, Tsv, TwoFiles
+from heedful.text.pairs import ParallelText, json_lines, two_files
+from heedful.text.pairs import tsv as tsv_text
 
 
 def prepare(
@@ -154,20 +155,20 @@ def _corpora(
     tsv: tuple[str, ...],
     jsonl: tuple[str, ...],
     fields: tuple[str, str],
-) -> tuple[Corpus, ...]:
+) -> tuple[ParallelText, ...]:
     if len(source) != len(target):
         raise TextError(
             f"--{prefix}source was given {len(source)} times and --{prefix}target {len(target)} times: "
             "each source file needs its target file"
         )
-    corpora: list[Corpus] = []
+    corpora: list[ParallelText] = []
     for source_name, target_name in zip(source, target, strict=True):
         (source_path, weight), (target_path, other) = _weighted(source_name), _weighted(target_name)
         if None not in (weight, other) and weight != other:
             raise TextError(f"{source_name} and {target_name} are one corpus but have two weights")
-        corpora.append(TwoFiles(source_path, target_path, weight or other or 1.0))
-    corpora += [Tsv(path, weight or 1.0) for path, weight in map(_weighted, tsv)]
-    corpora += [JsonLines(path, *fields, weight or 1.0) for path, weight in map(_weighted, jsonl)]
+        corpora.append(two_files(source_path, target_path, weight or other or 1.0))
+    corpora += [tsv_text(path, weight or 1.0) for path, weight in map(_weighted, tsv)]
+    corpora += [json_lines(path, *fields, weight or 1.0) for path, weight in map(_weighted, jsonl)]
     return tuple(corpora)
 
 

@@ -180,8 +180,8 @@ def _scores(work: _Work, asked: _Text | None, *, language: str | None, must: boo
 
 def _language(record: RunRecord) -> str:
     """The target language, by the name of the validation file."""
-    names = record.corpus.manifest.get("validation", []) if record.corpus else []
-    return language_of(PurePath(names[0]["name"].rpartition(" | ")[2])) if names else "en"
+    texts = record.corpus.manifest.validation if record.corpus else ()
+    return language_of(PurePath(texts[0].paths[-1])) if texts else "en"
 
 
 def _measured(work: _Work, translator: Translator, text: _Text, *, options: SearchOptions) -> RunScores:

@@ -7,59 +7,14 @@ truncated shard is found then and named, and not in the middle of a run. What th
 
 from __future__ import annotations
 
-import concurrent.futures
-import hashlib
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from heedful.data.folder import MANIFEST
+from heedful.data.manifest import SIDES, StoredSide, check_files, damaged, read_manifest
 from heedful.errors import CorpusError
-
-FORMAT = "heedful corpus"
-FORMAT_VERSION = 1
-
-
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a prepared corpus, once it is sure that it is one and of this version."""
-    path = Path(folder) / MANIFEST
-    try:
-        manifest = json.loads(path.read_bytes())
-    except (FileNotFoundError, NotADirectoryError):
-        missing = not Path(folder).exists()
-        problem = (
-            f"there is no folder {folder}" if missing else f"{folder} is not a prepared corpus: no {MANIFEST} in it"
-        )
-        raise CorpusError(f"{problem}; `heedful prepare` makes one") from None
-    except (OSError, ValueError) as error:
-        raise CorpusError(f"{path} cannot be read: {error}") from None
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise CorpusError(f"{path} is not the manifest of a prepared corpus")
-    if manifest.get("format_version") != FORMAT_VERSION:
-        found = f"{path} is of format version {manifest.get('format_version')}"
-        raise CorpusError(f"{found}; this heedful reads version {FORMAT_VERSION}: prepare the corpus again")
-    if missing := [key for key in ("files", "splits", "corpora", "id_type") if key not in manifest]:
-        raise CorpusError(f"{path} lacks {', '.join(missing)}: prepare the corpus again")
-    return manifest
-
-
-def check_files(folder: Path, *, contents: bool) -> None:
-    """Raise for the files that are missing, of another size, or, with ``contents``, changed; all of them are named."""
-    files: dict[str, dict[str, Any]] = read_manifest(folder)["files"]
-    problems = {name: _wrong_size(Path(folder) / name, entry["bytes"]) for name, entry in files.items()}
-    if contents:
-        sound = [name for name, problem in problems.items() if not problem]
-        with concurrent.futures.ThreadPoolExecutor() as pool:  # hashing lets go of the interpreter's lock
-            for name, digest in zip(sound, pool.map(lambda name: _sha256(Path(folder) / name), sound), strict=True):
-                if digest != files[name]["sha256"]:
-                    problems[name] = "its contents have changed since it was prepared"
-    found = [f"  - {name}: {problem}" for name, problem in problems.items() if problem]
-    if found:
-        raise CorpusError(f"the prepared corpus {folder} is damaged; prepare it again:\n" + "\n".join(found))
 
 
 @dataclass(frozen=True)
@@ -110,15 +65,16 @@ class Corpus:
         """Open a split; ``verify=False`` checks the sizes of the files but not their contents."""
         self.folder, self.split = Path(folder), split
         self.manifest = read_manifest(self.folder)
-        check_files(self.folder, contents=verify)
-        if split not in self.manifest["splits"]:
-            there = ", ".join(self.manifest["splits"])
-            raise CorpusError(f"{folder} has no split called {split}; it has {there}")
-        self._entry = self.manifest["splits"][split]
-        self.source, self.target = self._side("source"), self._side("target")
+        check_files(self.folder, self.manifest, contents=verify)
+        if split not in self.manifest.splits:
+            raise CorpusError(f"{folder} has no split called {split}; it has {', '.join(self.manifest.splits)}")
+        self._stored = self.manifest.splits[split]
+        self._texts = self.manifest.corpora if split == "train" else self.manifest.validation
+        self.source, self.target = self._side(self._stored.source), self._side(self._stored.target)
+        self._require_sound(ids=verify)
 
     def __len__(self) -> int:
-        return self._entry["pairs"]
+        return self._stored.pairs
 
     @cached_property
     def source_tokens(self) -> np.ndarray:
@@ -135,24 +91,48 @@ class Corpus:
         """How often each pair comes in an epoch, by the weight its corpus was given; validation is never weighted."""
         if self.split != "train":
             return np.ones(len(self))
-        weights = np.array([corpus["weight"] for corpus in self.manifest["corpora"]])
-        return weights[self._mapped(self._entry["corpora"], "<u2")]
+        weights = np.array([text.weight for text in self._texts])
+        return weights[self._text_of]
 
     def origin(self, pair: int) -> Origin:
         """The corpus and the line a pair came from."""
-        corpus = int(self._mapped(self._entry["corpora"], "<u2")[pair])
-        key = "corpora" if self.split == "train" else "validation"
-        return Origin(self.manifest[key][corpus]["name"], int(self._mapped(self._entry["lines"], "<u4")[pair]))
+        line = int(self._mapped(self._stored.lines, "<u4")[pair])
+        return Origin(self._texts[int(self._text_of[pair])].name, line)
 
-    def _side(self, side: str) -> Side:
-        entry = self._entry[side]
-        id_type = "<u2" if self.manifest["id_type"] == "uint16" else "<u4"
+    @property
+    def _text_of(self) -> np.ndarray:
+        """The number of the text that each pair came from."""
+        return self._mapped(self._stored.corpora, "<u2")
+
+    def _side(self, stored: StoredSide) -> Side:
+        id_type = "<u2" if self.manifest.id_type == "uint16" else "<u4"
         return Side(
-            lengths=self._mapped(entry["lengths"], "<u2" if entry["length_type"] == "uint16" else "<u4"),
-            offsets=self._mapped(entry["offsets"], "<u8"),
-            shards=tuple(self._mapped(shard["file"], id_type) for shard in entry["shards"]),
-            first_ids=np.array([shard["first_id"] for shard in entry["shards"]], np.int64),
+            lengths=self._mapped(stored.lengths, "<u2" if stored.length_type == "uint16" else "<u4"),
+            offsets=self._mapped(stored.offsets, "<u8"),
+            shards=tuple(self._mapped(shard.file, id_type) for shard in stored.shards),
+            first_ids=np.array([shard.first_id for shard in stored.shards], np.int64),
         )
+
+    def _require_sound(self, *, ids: bool) -> None:
+        """Raise unless the files fit each other; ``ids``: all ids are looked at too, which takes a while."""
+        problems: dict[str, str] = {}
+        if self._text_of.max(initial=0) >= max(1, len(self._texts)):
+            problems[self._stored.corpora] = "names a text that the manifest does not"
+        for name in SIDES:
+            side, stored = getattr(self, name), getattr(self._stored, name)
+            ends = np.cumsum(side.lengths, dtype=np.uint64)
+            fits = np.array_equal(side.offsets[1:], ends[:-1]) and not side.offsets[:1].any()
+            if not fits or int(ends[-1] if len(ends) else 0) != stored.ids:
+                problems[stored.offsets] = f"does not fit {stored.lengths}"
+            elif not _all_among(side.first_ids.astype(np.uint64), side.offsets):
+                problems[stored.offsets] = "a pair lies in two shards"
+            size = getattr(self.manifest.vocabularies, name).size
+            if ids and any(shard.max(initial=0) >= size for shard in side.shards):
+                problems[stored.shards[0].file] = (
+                    f"these ids, or those of the next shards, exceed the {size:,} subwords"
+                )
+        if problems:
+            raise CorpusError(damaged(self.folder, problems))
 
     def _mapped(self, name: str, dtype: str) -> np.ndarray:
         path = self.folder / name
@@ -162,13 +142,5 @@ class Corpus:
         return np.asarray(np.memmap(path, dtype=dtype, mode="r"))
 
 
-def _wrong_size(path: Path, size: int) -> str | None:
-    if not path.is_file():
-        return "missing"
-    there = path.stat().st_size
-    return None if there == size else f"{there:,} bytes where {size:,} were written"
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _all_among(values: np.ndarray, ordered: np.ndarray) -> bool:
+    return bool((np.searchsorted(ordered, values) < np.searchsorted(ordered, values, side="right")).all())

@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from heedful.data.corpus import FORMAT, FORMAT_VERSION
-from heedful.data.folder import MANIFEST
-from heedful.errors import CorpusError
+from heedful.data.manifest import SIDES, Shard, StoredFile, StoredSide, StoredSplit
+from heedful.files import sha256
 
 SHARD_IDS = 1 << 26
 """Ids in one shard, about: 128 MiB in 16 bits. A pair never spans two shards."""
 
 
-class HashedFile:
+class _HashedFile:
     """A file that knows its size and hash as it grows."""
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -39,12 +36,12 @@ class HashedFile:
         self._sha256.update(data)
         self.size += len(data)
 
-    def close(self) -> dict[str, Any]:
-        """Put the file safely on disk; its entry for the manifest."""
+    def close(self) -> StoredFile:
+        """Put the file safely on disk."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
-        return {"bytes": self.size, "sha256": self._sha256.hexdigest()}
+        return StoredFile(self.size, self._sha256.hexdigest())
 
     def abandon(self) -> None:
         self._file.close()
@@ -55,10 +52,10 @@ class _Side:
 
     def __init__(self, folder: Path, split: str, side: str, id_type: np.dtype) -> None:
         self._folder, self._prefix, self._id_type = folder, f"{split}/{side}", id_type
-        self._shard: HashedFile | None = None
-        self.shards: list[dict[str, Any]] = []
+        self._shard: _HashedFile | None = None
+        self.shards: list[Shard] = []
         self.lengths: list[np.ndarray] = []
-        self.files: dict[str, dict[str, Any]] = {}
+        self.files: dict[str, StoredFile] = {}
         self.pairs = self.ids = self.longest = 0
 
     def add(self, raw: Sequence[bytes]) -> None:
@@ -66,8 +63,8 @@ class _Side:
         lengths = np.fromiter(map(len, raw), np.int64, len(raw)) // width
         if self._shard is None or self._shard.size >= SHARD_IDS * width:
             self._end_shard()
-            self._shard = HashedFile(self._folder, f"{self._prefix}-{len(self.shards):05d}.bin")
-            self.shards.append({"file": self._shard.name, "first_pair": self.pairs, "first_id": self.ids})
+            self._shard = _HashedFile(self._folder, f"{self._prefix}-{len(self.shards):05d}.bin")
+            self.shards.append(Shard(self._shard.name, self.pairs, self.ids))
         self._shard.write(b"".join(raw))
         self.lengths.append(lengths.astype(np.uint32))
         self.pairs += len(raw)
@@ -79,21 +76,21 @@ class _Side:
             self.files[self._shard.name] = self._shard.close()
             self._shard = None
 
-    def close(self) -> dict[str, Any]:
+    def close(self) -> StoredSide:
         self._end_shard()
-        length_type = np.dtype(np.uint16 if self.longest < 1 << 16 else np.uint32).newbyteorder("<")
-        lengths, offsets = (HashedFile(self._folder, f"{self._prefix}-{what}.bin") for what in ("lengths", "offsets"))
+        length_type = "uint16" if self.longest < 1 << 16 else "uint32"
+        little = np.dtype(length_type).newbyteorder("<")
+        lengths, offsets = (_HashedFile(self._folder, f"{self._prefix}-{what}.bin") for what in ("lengths", "offsets"))
         position = 0
         for block in self.lengths:
-            lengths.write(block.astype(length_type).tobytes())
+            lengths.write(block.astype(little).tobytes())
             ends = position + np.cumsum(block, dtype=np.int64)
             starts = np.concatenate(([position], ends[:-1])) if len(ends) else ends
             offsets.write(starts.astype("<u8").tobytes())
             position = int(ends[-1]) if len(ends) else position
         for file in (lengths, offsets):
             self.files[file.name] = file.close()
-        entry = {"ids": self.ids, "longest": self.longest, "length_type": length_type.name, "shards": self.shards}
-        return entry | {"lengths": lengths.name, "offsets": offsets.name}
+        return StoredSide(self.ids, self.longest, length_type, lengths.name, offsets.name, tuple(self.shards))
 
     def abandon(self) -> None:
         if self._shard is not None:
@@ -105,9 +102,9 @@ class SplitWriter(contextlib.AbstractContextManager["SplitWriter"]):
 
     def __init__(self, folder: Path, *, split: str, id_type: type[np.unsignedinteger]) -> None:
         little = np.dtype(id_type).newbyteorder("<")
-        self._sides = {side: _Side(folder, split, side, little) for side in ("source", "target")}
-        self._lines, self._corpora = (HashedFile(folder, f"{split}/{what}.bin") for what in ("lines", "corpora"))
-        self.files: dict[str, dict[str, Any]] = {}
+        self._sides = {side: _Side(folder, split, side, little) for side in SIDES}
+        self._lines, self._corpora = (_HashedFile(folder, f"{split}/{what}.bin") for what in ("lines", "corpora"))
+        self.files: dict[str, StoredFile] = {}
         self.pairs = 0
 
     def add(self, *, source: Sequence[bytes], target: Sequence[bytes], lines: np.ndarray, corpora: np.ndarray) -> None:
@@ -121,14 +118,14 @@ class SplitWriter(contextlib.AbstractContextManager["SplitWriter"]):
         self._corpora.write(np.asarray(corpora).astype("<u2").tobytes())
         self.pairs += len(source)
 
-    def close(self) -> dict[str, Any]:
-        """The split's entry for the manifest; `files` is complete after this."""
+    def close(self) -> StoredSplit:
+        """End the split; `files` is complete after this."""
         sides = {name: side.close() for name, side in self._sides.items()}
         for side in self._sides.values():
             self.files |= side.files
         for file in (self._lines, self._corpora):
             self.files[file.name] = file.close()
-        return {"pairs": self.pairs, "lines": self._lines.name, "corpora": self._corpora.name, **sides}
+        return StoredSplit(self.pairs, self._lines.name, self._corpora.name, **sides)
 
     def __exit__(self, *_: object) -> None:
         for side in self._sides.values():
@@ -137,21 +134,6 @@ class SplitWriter(contextlib.AbstractContextManager["SplitWriter"]):
         self._corpora.abandon()
 
 
-def write_json(folder: Path, name: str, value: Any) -> dict[str, Any]:
-    """Write JSON, readable by people; its entry for the manifest."""
-    file = HashedFile(folder, name)
-    file.write((json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8", errors="backslashreplace"))
-    return file.close()
-
-
-def file_entry(path: Path) -> dict[str, Any]:
-    """The manifest's entry of a file that is there already."""
-    with path.open("rb") as file:
-        return {"bytes": path.stat().st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
-
-
-def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    """The last file of a prepared corpus: what is in all the others."""
-    if not manifest["splits"]["train"]["pairs"]:
-        raise CorpusError("no pair is left to train on")
-    write_json(folder, MANIFEST, {"format": FORMAT, "format_version": FORMAT_VERSION, **manifest})
+def stored_file(path: Path) -> StoredFile:
+    """The size and hash of a file that is there already."""
+    return StoredFile(path.stat().st_size, sha256(path))

@@ -21,7 +21,8 @@ try:
 except ImportError:  # Windows: a stale folder cannot be told from a busy one and is left alone
     fcntl = None
 
-MANIFEST = "manifest.json"
+from heedful.data.manifest import MANIFEST
+
 _LOCK = ".lock"
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.config import Config
-from heedful.data.folder import MANIFEST
+from heedful.data.manifest import MANIFEST
 from heedful.demo.plan import Tour, remembered
 from heedful.errors import DemoError
 from heedful.prepare.pipeline import prepare
@@ -25,7 +25,7 @@ from heedful.runs.checkpoints import scheduled_entries
 from heedful.runs.entries import AVERAGED, STATE
 from heedful.runs.metrics import read_object
 from heedful.runs.run_folder import RUN, STATUS
-from heedful.text.pairs import TwoFiles
+from heedful.text.pairs import two_files
 from heedful.training.events import Reporter
 
 TEXT = Path(__file__).with_name("text.tsv.bz2")
@@ -108,7 +108,7 @@ def prepare_text(tour: Tour, *, report: Report) -> bool:
     """Prepare the corpus; returns False where that is done already."""
     if (tour.corpus / MANIFEST).is_file():
         return False
-    train, valid = (TwoFiles(tour.text / f"{part}.en", tour.text / f"{part}.de") for part in ("train", "valid"))
+    train, valid = (two_files(tour.text / f"{part}.en", tour.text / f"{part}.de") for part in ("train", "valid"))
     request = Request(
         corpora=(train,),
         validation=(valid,),

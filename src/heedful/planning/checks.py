@@ -60,24 +60,20 @@ def opened(folder: Path, problems: list[str]) -> tuple[Corpus | None, Vocabulary
     except CorpusError as error:
         problems.append(str(error))
         return None, None
-    entries = corpus.manifest.get("vocabularies", {})
-    if missing := [side for side in ("source", "target") if side not in entries]:
-        problems.append(f"{folder} has no vocabulary for its {' and '.join(missing)} side: prepare the corpus again")
-        return corpus, None
+    vocabularies = corpus.manifest.vocabularies
     before = len(problems)
-    for side in ("source", "target"):
+    for side, stored in (("source", vocabularies.source), ("target", vocabularies.target)):
         try:
-            size = Subwords.load(Path(folder) / entries[side]["folder"]).vocab_size
+            size = Subwords.load(Path(folder) / stored.folder).vocab_size
         except SubwordError as error:
             problems.append(str(error))
             continue
-        if size != entries[side]["size"]:
-            stored = f"the {side} vocabulary of {folder} has {size:,} subwords, its manifest says"
-            problems.append(f"{stored} {entries[side]['size']:,}: prepare the corpus again")
+        if size != stored.size:
+            found = f"the {side} vocabulary of {folder} has {size:,} subwords, its manifest says"
+            problems.append(f"{found} {stored.size:,}: prepare the corpus again")
     if len(problems) > before:
         return corpus, None
-    shared = entries["source"]["folder"] == entries["target"]["folder"]
-    return corpus, Vocabulary(entries["source"]["size"], entries["target"]["size"], shared)
+    return corpus, Vocabulary(vocabularies.source.size, vocabularies.target.size, vocabularies.shared)
 
 
 def scheduled(corpus: Corpus, config: Config, problems: list[str]) -> Schedule | None:
@@ -109,7 +105,7 @@ def validation_problems(corpus: Corpus, config: Config) -> list[str]:
     if not training.validation_steps:
         counted = f"training.patience = {training.patience} counts validations"
         return [f"{counted}, but training.validation_steps = 0"] if training.patience else []
-    if "valid" in corpus.manifest["splits"]:
+    if "valid" in corpus.manifest.splits:
         problems: list[str] = []
         scheduled(Corpus(corpus.folder, "valid", verify=False), config, problems)
         return [f"validation text: {problem}" for problem in problems]
@@ -144,7 +140,7 @@ def data_notes(corpus: Corpus, config: Config, vocabulary: Vocabulary, *, output
     """What does not stop a run, and is better known: of the corpus and of the folder to write to."""
     if vocabulary.target != config.data.vocab_size:
         yield f"the corpus has {vocabulary.target:,} subwords; data.vocab_size = {config.data.vocab_size} is not used"
-    if config.training.validation_steps and "valid" not in corpus.manifest["splits"]:
+    if config.training.validation_steps and "valid" not in corpus.manifest.splits:
         yield f"{corpus.folder} has no validation text: nothing will be validated, and no checkpoint be the best"
     if output is not None and (output / RUN).exists():
         yield f"{output} is a run already: training must be told to go on with it or to start anew"

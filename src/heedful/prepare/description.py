@@ -9,8 +9,9 @@ import numpy as np
 
 from heedful.data import noise
 from heedful.data.batching import Schedule
-from heedful.data.corpus import Corpus, check_files, read_manifest
+from heedful.data.corpus import Corpus
 from heedful.data.layouts import shape_of
+from heedful.data.manifest import SIDES, check_files, read_manifest
 from heedful.data.shapes import shapes
 from heedful.prepare.report import lengths_report
 from heedful.text.subwords import Subwords
@@ -19,21 +20,20 @@ from heedful.text.subwords import Subwords
 def described(folder: Path, *, samples: int, seed: int, verify: bool) -> dict[str, Any]:
     """Sizes, lengths, and some pairs with their subwords."""
     manifest = read_manifest(folder)
-    check_files(folder, contents=verify)
+    check_files(folder, manifest, contents=verify)
     splits: dict[str, Any] = {}
-    for name in manifest["splits"]:
+    for name in manifest.splits:
         corpus = Corpus(folder, name, verify=False)
         tokens = {"source": corpus.source_tokens, "target": corpus.target_tokens}
         lengths = {side: lengths_report(np.bincount(count)) for side, count in tokens.items()}
         splits[name] = {"pairs": len(corpus), "lengths": lengths}
-    vocabularies = manifest["vocabularies"]
     return {
         "folder": str(folder),
-        "bytes": sum(entry["bytes"] for entry in manifest["files"].values()),
-        "files": len(manifest["files"]),
+        "bytes": sum(stored.bytes for stored in manifest.files.values()),
+        "files": len(manifest.files),
         "verified": verify,
-        "vocabularies": {side: vocabularies[side]["size"] for side in ("source", "target")},
-        "shared_vocabulary": vocabularies["source"] == vocabularies["target"],
+        "vocabularies": {side: getattr(manifest.vocabularies, side).size for side in SIDES},
+        "shared_vocabulary": manifest.vocabularies.shared,
         "splits": splits,
         "samples": _samples(Corpus(folder, verify=False), count=samples, seed=seed),
     }
@@ -67,16 +67,14 @@ def fill(folder: Path, *, tokens: int, seed: int) -> dict[str, Any]:
 
 
 def _samples(corpus: Corpus, *, count: int, seed: int) -> list[dict[str, Any]]:
-    folders = {side: corpus.folder / entry["folder"] for side, entry in corpus.manifest["vocabularies"].items()}
     if not count:
         return []
-    subwords = {side: Subwords.load(folder) for side, folder in folders.items()}
+    vocabularies = corpus.manifest.vocabularies
+    subwords = {side: Subwords.load(corpus.folder / getattr(vocabularies, side).folder) for side in SIDES}
     draws = noise.bits(noise.key("samples", seed), np.arange(count)) % np.uint64(len(corpus))
     found: list[dict[str, Any]] = []
     for pair in draws.astype(np.int64):
         origin = corpus.origin(int(pair))
-        texts = {
-            side: subwords[side].pieces(getattr(corpus, side).ids(np.array([pair]))[0]) for side in ("source", "target")
-        }
+        texts = {side: subwords[side].pieces(getattr(corpus, side).ids(np.array([pair]))[0]) for side in SIDES}
         found.append({"corpus": origin.corpus, "line": origin.line, **texts})
     return found

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from heedful.data.corpus_writer import SplitWriter
+from heedful.data.manifest import StoredFile, StoredSplit
 from heedful.errors import TextError
 from heedful.prepare.report import SideCounts
 from heedful.prepare.request import Progress, Request
@@ -17,7 +18,7 @@ from heedful.prepare.spool import Spool
 from heedful.prepare.vocabulary import Vocabularies
 from heedful.text.bpe_dropout import RandomCuts
 from heedful.text.cleaning import Cleaner, Ledger, Rules, clean_lines, length_verdicts, pair_hashes
-from heedful.text.pairs import Corpus, pair_blocks
+from heedful.text.pairs import ParallelText, pair_blocks
 from heedful.text.reading import BadLine, line_blocks, refuse
 from heedful.text.subwords import Subwords
 
@@ -30,7 +31,7 @@ learning subwords from, say, a megabyte without a space would take minutes."""
 class Gathered:
     """A split after the first pass."""
 
-    corpora: tuple[Corpus, ...]
+    corpora: tuple[ParallelText, ...]
     spool: Spool
     hashes: np.ndarray
     ledger: Ledger
@@ -41,8 +42,8 @@ class Gathered:
 class Encoded:
     """A split after the second pass."""
 
-    entry: dict[str, Any]
-    files: dict[str, Any]
+    stored: StoredSplit
+    files: dict[str, StoredFile]
     kept: list[int]
     counts: dict[str, SideCounts]
 
@@ -76,7 +77,7 @@ class Again:
 def gathered_text(
     request: Request,
     *,
-    corpora: tuple[Corpus, ...],
+    corpora: tuple[ParallelText, ...],
     spool: Spool,
     rules: Rules,
     tell: Progress,
@@ -170,14 +171,14 @@ def encoded_text(
             stay = _judged(texts, raw, block.lines[places], rules, gathered.ledger, name, dtype)
             texts = {side: _at(texts[side], stay) for side in sides}
             plain = {side: _at(raw[side], stay) for side in sides}
-            for stored in again.copies(texts, plain, dtype) if again else (plain,):
+            for copy in again.copies(texts, plain, dtype) if again else (plain,):
                 for side in sides:
-                    counts[side].add(texts[side], stored[side], dtype=dtype)
-                writer.add(**stored, lines=block.lines[places][stay], corpora=np.full(len(stay), block.corpus))
+                    counts[side].add(texts[side], copy[side], dtype=dtype)
+                writer.add(**copy, lines=block.lines[places][stay], corpora=np.full(len(stay), block.corpus))
             per_corpus[block.corpus] += len(stay)
             tell("encoding" if split == "train" else "encoding validation", start, gathered.spool.pairs)
-        entry = writer.close()
-    return Encoded(entry, writer.files, per_corpus, counts)
+        stored = writer.close()
+    return Encoded(stored, writer.files, per_corpus, counts)
 
 
 def _judged(

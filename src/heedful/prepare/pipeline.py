@@ -6,15 +6,26 @@ found by their hashes and the vocabulary is learned from what is left.
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from heedful import __version__
-from heedful.data.corpus_writer import file_entry, write_json, write_manifest
+from heedful.data.corpus_writer import stored_file
 from heedful.data.folder import new_folder
+from heedful.data.manifest import (
+    SIDES,
+    Manifest,
+    StoredFile,
+    StoredVocabularies,
+    StoredVocabulary,
+    TextRecord,
+    write_manifest,
+)
 from heedful.errors import TextError
+from heedful.files import write_json
 from heedful.prepare.passes import Again, Encoded, Gathered, encoded_text, gathered_text
 from heedful.prepare.report import characters_report, lengths_report, rules_report, vocabulary_report
 from heedful.prepare.request import Progress, Request
@@ -22,6 +33,8 @@ from heedful.prepare.spool import Spool
 from heedful.prepare.vocabulary import Vocabularies, given_vocabularies, new_vocabularies
 from heedful.text.cleaning import Rules, first_of_each
 from heedful.text.reading import require_readable
+
+REPORT = "report.json"
 
 
 def prepare(
@@ -60,10 +73,12 @@ def prepare(
             splits["valid"] = encoded_text(
                 validation, kept=everything, rules=judging_validation, split="valid", **common
             )
-        report = _report(request, first, validation, vocabularies, splits)
+        gathered = {"train": first, "valid": validation}
+        records = {name: _records(gathered[name], split) for name, split in splits.items()}
+        report = _report(request, gathered, vocabularies, splits, records)
         spool.remove()
         validation_spool.remove()
-        _finish(folder, request, report, vocabularies, splits)
+        _finish(folder, request, report, vocabularies, splits, records)
     return report
 
 
@@ -74,8 +89,13 @@ def _validation_rules(request: Request) -> Rules:
 
 
 def _report(
-    request: Request, first: Gathered, validation: Gathered, vocabularies: Vocabularies, splits: dict[str, Encoded]
+    request: Request,
+    gathered: dict[str, Gathered],
+    vocabularies: Vocabularies,
+    splits: dict[str, Encoded],
+    records: dict[str, tuple[TextRecord, ...]],
 ) -> dict[str, Any]:
+    first, validation = gathered["train"], gathered["valid"]
     train, valid = splits["train"], splits.get("valid")
     kept = sum(train.kept)
     if not kept:
@@ -84,7 +104,7 @@ def _report(
     report: dict[str, Any] = {
         "heedful": __version__,
         "pairs": {"read": sum(first.read), "kept": kept},
-        "corpora": _corpora(first, train),
+        "corpora": [dataclasses.asdict(record) for record in records["train"]],
         "rules": rules_report(first.ledger, request.rules),
         "vocabulary": {},
         "lengths": {},
@@ -100,7 +120,7 @@ def _report(
     if valid:
         report["validation"] = {
             "pairs": {"read": sum(validation.read), "kept": sum(valid.kept)},
-            "corpora": _corpora(validation, valid),
+            "corpora": [dataclasses.asdict(record) for record in records["valid"]],
             "rules": rules_report(validation.ledger, _validation_rules(request)),
             "lengths": {side: lengths_report(valid.counts[side].lengths) for side in ("source", "target")},
         }
@@ -113,35 +133,41 @@ def _report(
     return report
 
 
-def _corpora(gathered: Gathered, encoded: Encoded) -> list[dict[str, Any]]:
-    return [
-        {"name": corpus.name, "weight": corpus.weight, "read": read, "kept": kept}
-        for corpus, read, kept in zip(gathered.corpora, gathered.read, encoded.kept, strict=True)
-    ]
+def _records(gathered: Gathered, encoded: Encoded) -> tuple[TextRecord, ...]:
+    return tuple(
+        TextRecord(text.name, text.weight, read, kept, text.kind, tuple(map(str, text.paths)), text.fields)
+        for text, read, kept in zip(gathered.corpora, gathered.read, encoded.kept, strict=True)
+    )
 
 
 def _finish(
-    folder: Path, request: Request, report: dict[str, Any], vocabularies: Vocabularies, splits: dict[str, Encoded]
+    folder: Path,
+    request: Request,
+    report: dict[str, Any],
+    vocabularies: Vocabularies,
+    splits: dict[str, Encoded],
+    records: dict[str, tuple[TextRecord, ...]],
 ) -> None:
-    """The small files; the manifest last."""
-    files: dict[str, Any] = {}
-    entries: dict[str, Any] = {}
-    for side, name in vocabularies.folders.items():
-        subwords = vocabularies.source if side == "source" else vocabularies.target
+    """Write the small files; the manifest last."""
+    files: dict[str, StoredFile] = {}
+    entries: dict[str, StoredVocabulary] = {}
+    for side in SIDES:
+        name, subwords = vocabularies.folders[side], getattr(vocabularies, side)
         path = subwords.save(folder / name)
-        files[f"{name}/{path.name}"] = file_entry(path)
-        entries[side] = {"folder": name, "size": subwords.vocab_size, "sha256": subwords.sha256}
-    files["report.json"] = write_json(folder, "report.json", report)
+        files[f"{name}/{path.name}"] = stored_file(path)
+        entries[side] = StoredVocabulary(name, subwords.vocab_size, subwords.sha256)
+    write_json(folder / REPORT, report)
+    files[REPORT] = stored_file(folder / REPORT)
     for split in splits.values():
         files |= split.files
-    manifest = {
-        "heedful": __version__,
-        "id_type": np.dtype(vocabularies.id_type).name,
-        "vocabularies": entries,
-        "configuration": request.describe(),
-        "corpora": report["corpora"],
-        "validation": report.get("validation", {}).get("corpora", []),
-        "splits": {name: split.entry for name, split in splits.items()},
-        "files": files,
-    }
+    manifest = Manifest(
+        id_type=vocabularies.id_type_name,
+        vocabularies=StoredVocabularies(**entries),
+        corpora=records["train"],
+        validation=records.get("valid", ()),
+        configuration=request.record(),
+        splits={name: split.stored for name, split in splits.items()},
+        files=files,
+        heedful=__version__,
+    )
     write_manifest(folder, manifest)

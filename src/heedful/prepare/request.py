@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from heedful.config import DataConfig
+from heedful.data.manifest import RequestRecord, RulesRecord
 from heedful.errors import TextError
 from heedful.text.cleaning import ALWAYS, RULES, Rules
-from heedful.text.pairs import Corpus
+from heedful.text.pairs import ParallelText
 
 Progress = Callable[[str, int, int | None], None]
 """Called now and then with what is being done, how many pairs are done, and of how many if that is known."""
@@ -26,8 +25,8 @@ memory for each distinct word."""
 class Request:
     """Everything that decides what the prepared corpus holds."""
 
-    corpora: tuple[Corpus, ...]
-    validation: tuple[Corpus, ...] = ()
+    corpora: tuple[ParallelText, ...]
+    validation: tuple[ParallelText, ...] = ()
     exclude: tuple[Path, ...] = ()
     vocab_size: int | None = None
     """None: `DataConfig.vocab_size`, or less for a small corpus."""
@@ -68,17 +67,17 @@ class Request:
         if self.copies > 1 and not self.bpe_dropout:
             raise TextError(f"--copies {self.copies}: without --bpe-dropout all copies would be the same")
 
-    def describe(self) -> dict[str, Any]:
-        """The request as JSON, for the manifest."""
-        return {
-            "vocab_size": self.vocab_size,
-            "tokenizer": None if self.tokenizer is None else str(self.tokenizer),
-            "separate_vocabularies": self.separate_vocabularies,
-            "rules": dataclasses.asdict(self.rules) | {"keep": sorted(self.rules.keep)},
-            "on_bad_line": self.on_bad_line,
-            "exclude": [str(path) for path in self.exclude],
-            "sample_pairs": self.sample_pairs,
-            "bpe_dropout": self.bpe_dropout,
-            "copies": self.copies,
-            "seed": self.seed,
-        }
+    def record(self) -> RequestRecord:
+        """The request as the manifest keeps it."""
+        return RequestRecord(
+            vocab_size=self.vocab_size,
+            tokenizer=None if self.tokenizer is None else str(self.tokenizer),
+            separate_vocabularies=self.separate_vocabularies,
+            rules=RulesRecord(tuple(sorted(self.rules.keep)), self.rules.max_length, self.rules.max_ratio),
+            on_bad_line=self.on_bad_line,
+            exclude=tuple(str(path) for path in self.exclude),
+            sample_pairs=self.sample_pairs,
+            bpe_dropout=self.bpe_dropout,
+            copies=self.copies,
+            seed=self.seed,
+        )

@@ -11,6 +11,7 @@ import numpy as np
 
 from heedful.config import DataConfig
 from heedful.data import noise
+from heedful.data.manifest import IntegerType
 from heedful.errors import SubwordError
 from heedful.prepare.request import SAMPLE_BYTES, Request
 from heedful.prepare.spool import Spool
@@ -36,7 +37,11 @@ class Vocabularies:
 
     @property
     def id_type(self) -> type[np.uint16] | type[np.uint32]:
-        return max(self.source.dtype, self.target.dtype, key=lambda kind: np.dtype(kind).itemsize)
+        return np.uint16 if self.source.dtype is self.target.dtype is np.uint16 else np.uint32
+
+    @property
+    def id_type_name(self) -> IntegerType:
+        return "uint16" if self.id_type is np.uint16 else "uint32"
 
 
 def given_vocabularies(folder: Path) -> Vocabularies:

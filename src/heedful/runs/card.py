@@ -9,7 +9,7 @@ import re
 from pathlib import Path, PurePath
 from typing import Any
 
-from heedful.data.corpus import read_manifest
+from heedful.data.manifest import TextRecord, read_manifest
 from heedful.errors import CorpusError
 
 CARD = "README.md"
@@ -31,24 +31,23 @@ def languages(description: dict[str, Any]) -> tuple[str, str] | None:
     said = description.get("languages")
     if isinstance(said, dict):
         return str(said.get("source")), str(said.get("target"))
-    files = [name.split(" | ") for name in training_text(description)]
-    pairs = {tuple(_ending(file) for file in both) for both in files}
+    pairs = {tuple(_ending(path) for path in text.paths) for text in training_texts(description)}
     if len(pairs) != 1:
         return None
     (pair,) = pairs
     return (pair[0], pair[1]) if len(pair) == 2 and all(pair) and pair[0] != pair[1] else None
 
 
-def training_text(description: dict[str, Any]) -> list[str]:
-    """The names of the corpora that a model was trained on, if the prepared corpus is still there."""
+def training_texts(description: dict[str, Any]) -> tuple[TextRecord, ...]:
+    """The texts that a model was trained on, if the prepared corpus is still there."""
     data = description.get("data")
     folder = data.get("folder") if isinstance(data, dict) else None
     if not isinstance(folder, str):
-        return []
+        return ()
     try:
-        return [str(corpus["name"]) for corpus in read_manifest(Path(folder))["corpora"]]
-    except (CorpusError, KeyError, TypeError):
-        return []
+        return read_manifest(Path(folder)).corpora
+    except CorpusError:
+        return ()
 
 
 def _ending(file: str) -> str:

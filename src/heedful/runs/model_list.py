@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from heedful.errors import CheckpointError, ReportError
-from heedful.runs.card import card_title, languages, training_text
+from heedful.runs.card import card_title, languages, training_texts
 from heedful.runs.entries import MODEL, newest_weights, read_state
 from heedful.runs.lists import model_kind
 from heedful.runs.metrics import Object, read_object
@@ -81,7 +81,7 @@ def _listed(folder: Path, model: str, *, bundled: bool) -> Listed:
 
 def _kind_and_text(description: Object) -> str:
     """As in ``small; train.en and train.de``."""
-    corpora = [" and ".join(PurePath(file).name for file in name.split(" | ")) for name in training_text(description)]
+    corpora = [" and ".join(PurePath(path).name for path in text.paths) for text in training_texts(description)]
     more = [f"{len(corpora) - MOST_NAMES} more"] if len(corpora) > MOST_NAMES else []
     text = ", ".join([*corpora[:MOST_NAMES], *more])
     return f"{model_kind(description)}; {text}" if text else model_kind(description)

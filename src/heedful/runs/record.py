@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heedful.config import Config
-from heedful.data.corpus import Corpus, read_manifest
-from heedful.data.folder import MANIFEST
+from heedful.data.corpus import Corpus
+from heedful.data.manifest import MANIFEST, Manifest, read_manifest
 from heedful.errors import CheckpointError, CorpusError, HeedfulError
 from heedful.evaluation.sentences import TestSet
 from heedful.prepare.description import described
@@ -30,7 +30,7 @@ class CorpusRecord:
     """The prepared corpus of a run, as it is now."""
 
     folder: Path
-    manifest: Object
+    manifest: Manifest
     cleaning: Object
     """``report.json``; empty where it cannot be read."""
     samples: list[Object]
@@ -83,8 +83,8 @@ def validation_text(record: RunRecord) -> TestSet:
     """The validation pairs of the run's corpus as text; raises where there are none."""
     if record.corpus is None:
         raise CorpusError("the corpus that the run was trained on is not there")
-    split = record.corpus.manifest["splits"].get("valid")
-    if not split or not split["pairs"]:
+    split = record.corpus.manifest.splits.get("valid")
+    if split is None or not split.pairs:
         raise CorpusError(f"{record.corpus.folder} was prepared without validation text")
     corpus = Corpus(record.corpus.folder, "valid", verify=False)
     sides: dict[str, list[str]] = {}
@@ -105,7 +105,7 @@ def _corpus(description: Object, *, samples: int) -> CorpusRecord:
     if _sha256(folder / MANIFEST) != stored.get("manifest_sha256"):
         raise CorpusError(f"{folder} now holds another corpus than the one that the run was trained on")
     # As prepare wrote it, or not at all: then every field is what it should be.
-    sound = _sha256(folder / CLEANING) == manifest["files"].get(CLEANING, {}).get("sha256")
+    sound = CLEANING in manifest.files and _sha256(folder / CLEANING) == manifest.files[CLEANING].sha256
     cleaning = read_object(folder / CLEANING)[0] if sound else None
     found = described(folder, samples=samples, seed=1, verify=False)["samples"]
     return CorpusRecord(folder, manifest, cleaning or {}, found)

@@ -6,67 +6,46 @@ order; one that cannot be read is refused or, if the user chose so, comes as Non
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from heedful.errors import TextError
 from heedful.text.reading import BadLine, in_background, line_blocks, refuse
 
 
 @dataclass(frozen=True)
-class TwoFiles:
+class ParallelText:
+    """Raw text in two languages: where it lies, and how often its pairs come in an epoch."""
+
+    kind: Literal["files", "tsv", "jsonl"]
+    paths: tuple[Path, ...]
+    fields: tuple[str, ...] = ()
+    """Of JSON lines: the source's and the target's."""
+    weight: float = 1.0
+
+    @property
+    def name(self) -> str:
+        files = " | ".join(map(str, self.paths))
+        return f"{files} ({', '.join(self.fields)})" if self.fields else files
+
+
+def two_files(source: Path, target: Path, weight: float = 1.0) -> ParallelText:
     """Line n of one file belongs to line n of the other."""
-
-    source: Path
-    target: Path
-    weight: float = 1.0
-
-    @property
-    def name(self) -> str:
-        return f"{self.source} | {self.target}"
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        return self.source, self.target
+    return ParallelText("files", (source, target), weight=weight)
 
 
-@dataclass(frozen=True)
-class Tsv:
+def tsv(path: Path, weight: float = 1.0) -> ParallelText:
     """Two fields a line with one tab between them; no quoting."""
-
-    path: Path
-    weight: float = 1.0
-
-    @property
-    def name(self) -> str:
-        return str(self.path)
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        return (self.path,)
+    return ParallelText("tsv", (path,), weight=weight)
 
 
-@dataclass(frozen=True)
-class JsonLines:
+def json_lines(path: Path, source_field: str, target_field: str, weight: float = 1.0) -> ParallelText:
     """One JSON object a line; two of its fields are the pair."""
-
-    path: Path
-    source_field: str
-    target_field: str
-    weight: float = 1.0
-
-    @property
-    def name(self) -> str:
-        return f"{self.path} ({self.source_field}, {self.target_field})"
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        return (self.path,)
-
-
-Corpus = TwoFiles | Tsv | JsonLines
+    return ParallelText("jsonl", (path,), (source_field, target_field), weight)
 
 
 @dataclass(frozen=True)
@@ -78,17 +57,16 @@ class PairBlock:
     target: list[str | None]
 
 
-def pair_blocks(corpus: Corpus, *, on_bad_line: BadLine = refuse) -> Iterator[PairBlock]:
-    """All pairs of a corpus, in order, in blocks."""
-    if isinstance(corpus, TwoFiles):
-        return _two_files(corpus, on_bad_line)
-    if isinstance(corpus, Tsv):
-        return _one_file(corpus.path, _tsv_pair, on_bad_line)
-    return _one_file(corpus.path, lambda line: _json_pair(line, corpus), on_bad_line)
+def pair_blocks(text: ParallelText, *, on_bad_line: BadLine = refuse) -> Iterator[PairBlock]:
+    """All pairs of a text, in order, in blocks."""
+    if text.kind == "files":
+        return _aligned_pairs(text.paths, on_bad_line)
+    pair_of = _tsv_pair if text.kind == "tsv" else functools.partial(_json_pair, fields=text.fields)
+    return _pairs_of_lines(text.paths[0], pair_of, on_bad_line)
 
 
-def _two_files(corpus: TwoFiles, on_bad_line: BadLine) -> Iterator[PairBlock]:
-    sides = [in_background(line_blocks(path, on_bad_line=on_bad_line)) for path in (corpus.source, corpus.target)]
+def _aligned_pairs(paths: Sequence[Path], on_bad_line: BadLine) -> Iterator[PairBlock]:
+    sides = [in_background(line_blocks(path, on_bad_line=on_bad_line)) for path in paths]
     source: list[str | None] = []
     target: list[str | None] = []
     first = 1
@@ -102,7 +80,7 @@ def _two_files(corpus: TwoFiles, on_bad_line: BadLine) -> Iterator[PairBlock]:
             left = len(source), len(target)
             counts = [first - 1 + left[number] + sum(map(len, side)) for number, side in enumerate(sides)]
             raise TextError(
-                f"{corpus.source} has {counts[0]:,} lines and {corpus.target} has {counts[1]:,}: "
+                f"{paths[0]} has {counts[0]:,} lines and {paths[1]} has {counts[1]:,}: "
                 "the files of a pair must have the same number of lines"
             )
         size = min(len(source), len(target))
@@ -110,7 +88,9 @@ def _two_files(corpus: TwoFiles, on_bad_line: BadLine) -> Iterator[PairBlock]:
         source, target, first = source[size:], target[size:], first + size
 
 
-def _one_file(path: Path, pair_of: Callable[[str], tuple[str, str] | str], on_bad_line: BadLine) -> Iterator[PairBlock]:
+def _pairs_of_lines(
+    path: Path, pair_of: Callable[[str], tuple[str, str] | str], on_bad_line: BadLine
+) -> Iterator[PairBlock]:
     first = 1
     for lines in in_background(line_blocks(path, on_bad_line=on_bad_line)):
         block = PairBlock(first, [], [])
@@ -132,7 +112,7 @@ def _tsv_pair(line: str) -> tuple[str, str] | str:
     return fields[0], fields[1]
 
 
-def _json_pair(line: str, corpus: JsonLines) -> tuple[str, str] | str:
+def _json_pair(line: str, *, fields: Sequence[str]) -> tuple[str, str] | str:
     """The pair, or what is wrong with the line."""
     try:
         record = json.loads(line)
@@ -141,7 +121,7 @@ def _json_pair(line: str, corpus: JsonLines) -> tuple[str, str] | str:
     if not isinstance(record, dict):
         return f"a JSON {type(record).__name__} where an object is needed"
     texts: list[str] = []
-    for field in (corpus.source_field, corpus.target_field):
+    for field in fields:
         if field not in record:
             return f'no field "{field}"; there are {", ".join(sorted(record)) or "none"}'
         text = record[field]

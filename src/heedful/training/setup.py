@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import torch
 from heedful import __version__
 from heedful.config import Config
 from heedful.data.corpus import Corpus
-from heedful.data.folder import MANIFEST
+from heedful.data.manifest import MANIFEST
 from heedful.errors import CheckpointError, TrainingError
 from heedful.model.attention_kernels import choose_attention
 from heedful.model.initialization import scale_residual_branches
@@ -96,7 +96,7 @@ def prepared_run(task: Task, *, device: torch.device, world: World, translate: T
     if task.init is not None:
         load_weights(trainer.model, _init_weights(task.init, corpus), where=str(task.init))
     layout = trainer.model.attention.layout
-    valid = Corpus(task.data, "valid", verify=False) if "valid" in corpus.manifest["splits"] else None
+    valid = Corpus(task.data, "valid", verify=False) if "valid" in corpus.manifest.splits else None
     longest = 0 if valid is None else int(max(valid.source_tokens.max(), valid.target_tokens.max()))
     common = {"layout": layout, "device": device, "world": world}
     batches = Batches(corpus, task.config.training, longest=longest, **common)
@@ -139,9 +139,8 @@ def built_model(config: Config, corpus: Corpus, precision: Precision) -> Transfo
 
 def vocabulary_sizes(corpus: Corpus) -> tuple[int | None, int]:
     """The source's size where it has a vocabulary of its own, and the target's."""
-    vocabularies = corpus.manifest["vocabularies"]
-    separate = vocabularies["source"]["folder"] != vocabularies["target"]["folder"]
-    return (vocabularies["source"]["size"] if separate else None), vocabularies["target"]["size"]
+    vocabularies = corpus.manifest.vocabularies
+    return (None if vocabularies.shared else vocabularies.source.size), vocabularies.target.size
 
 
 def restore(trainer: Trainer, checkpoint: Checkpoint) -> None:
@@ -196,14 +195,15 @@ def _require_folder(run: Path) -> None:
 
 def _describe_run(task: Task, corpus: Corpus, machine: dict[str, Any]) -> None:
     source, target = vocabulary_sizes(corpus)
-    for folder in {entry["folder"] for entry in corpus.manifest["vocabularies"].values()}:
+    vocabularies = corpus.manifest.vocabularies
+    for folder in {vocabularies.source.folder, vocabularies.target.folder}:
         shutil.copytree(task.data / folder, task.run / folder, dirs_exist_ok=True)
     description: dict[str, Any] = {
         "heedful": __version__,
         "preset": task.preset,
         "config": describe(task.config),
         "data": {"folder": str(task.data.absolute()), "manifest_sha256": manifest_hash(corpus)},
-        "vocabularies": corpus.manifest["vocabularies"],
+        "vocabularies": asdict(vocabularies),
         "vocab_size": target,
         "source_vocab_size": source,
         "parameters": parameter_count(task.config.model, vocab_size=target, source_vocab_size=source),
@@ -252,8 +252,8 @@ def _init_weights(place: Path, corpus: Corpus) -> dict[str, torch.Tensor]:
     run, weights_from = located(place)
     description = read_run(run)
     for side in ("source", "target"):
-        ours, theirs = corpus.manifest["vocabularies"][side], description["vocabularies"][side]
-        if ours["sha256"] != theirs["sha256"]:
+        ours, theirs = getattr(corpus.manifest.vocabularies, side), description["vocabularies"][side]
+        if ours.sha256 != theirs["sha256"]:
             raise CheckpointError(
                 f"{place} has other {side} subwords than {corpus.folder}: prepare the new data with --tokenizer {run}"
             )
@@ -261,8 +261,8 @@ def _init_weights(place: Path, corpus: Corpus) -> dict[str, torch.Tensor]:
 
 
 def _validation(task: Task, held_out: Batches, translate: Translate) -> Validation:
-    vocabularies = held_out.corpus.manifest["vocabularies"]
-    source, target = (Subwords.load(task.data / vocabularies[side]["folder"]) for side in ("source", "target"))
+    vocabularies = held_out.corpus.manifest.vocabularies
+    source, target = (Subwords.load(task.data / side.folder) for side in (vocabularies.source, vocabularies.target))
     training = task.config.training
     return Validation(
         held_out, source, target, translate, samples=training.samples, score_bleu=training.best_by == "bleu"

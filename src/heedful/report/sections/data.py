@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from heedful.data.manifest import Manifest
 from heedful.report.bar_chart import bar_figure
 from heedful.report.labels import labels
 from heedful.report.markup import Cell, Html, Section, breakable, paragraph, sentence, table, text
@@ -31,19 +32,19 @@ def data_section(record: RunRecord) -> Section:
     return Section("Data", "".join(parts))
 
 
-def _corpora(manifest: Object, cleaning: Object) -> str:
-    kinds = [("training", entry) for entry in manifest["corpora"]]
-    kinds += [("validation", entry) for entry in manifest.get("validation", [])]
+def _corpora(manifest: Manifest, cleaning: Object) -> str:
+    kinds = [("training", record) for record in manifest.corpora]
+    kinds += [("validation", record) for record in manifest.validation]
     rows = [
         (
             use,
-            breakable(entry["name"]),
-            f"{entry['weight']:g}",
-            entry["read"],
-            entry["kept"],
-            _share(entry["kept"], entry["read"]),
+            breakable(record.name),
+            f"{record.weight:g}",
+            record.read,
+            record.kept,
+            _share(record.kept, record.read),
         )
-        for use, entry in kinds
+        for use, record in kinds
     ]
     head = ("used for", "text", "weight", "pairs read", "pairs kept", "share")
     notes = "".join(paragraph(f"Note: {note}", kind="note") for note in cleaning.get("notes", []))

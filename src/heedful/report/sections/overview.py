@@ -56,6 +56,6 @@ def _facts(record: RunRecord, scores: RunScores | None) -> dict[str, Cell]:
 
 def _data(record: RunRecord) -> str:
     if record.corpus is not None:
-        return f"{record.corpus.manifest['splits']['train']['pairs']:,} pairs of {record.corpus.folder}"
+        return f"{record.corpus.manifest.splits['train'].pairs:,} pairs of {record.corpus.folder}"
     data = record.description.get("data")
     return str(data.get("folder")) if isinstance(data, dict) else "not recorded"

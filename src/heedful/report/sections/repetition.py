@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from heedful.config import toml_value
+from heedful.data.manifest import Manifest, TextRecord
 from heedful.report.markup import Cell, Section, command, facts, paragraph
 from heedful.report.sections.configuration import changed_settings, preset_name
 from heedful.runs.record import RunRecord
@@ -76,42 +74,37 @@ def train_command(record: RunRecord) -> str:
     return launcher + _folded([*words, "--output", str(record.folder)])
 
 
-def prepare_command(manifest: Mapping[str, Any], *, output: str) -> str:
+def prepare_command(manifest: Manifest, *, output: str) -> str:
     """The command that makes a corpus, from its manifest; older manifests say less."""
-    asked = manifest.get("configuration", {})
-    rules = asked.get("rules", {})
+    asked, rules = manifest.configuration, manifest.configuration.rules
     words = ["heedful", "prepare"]
-    fields: set[tuple[str, str]] = set()
-    for prefix, key in (("", "corpora"), ("valid-", "validation")):
-        for entry in manifest.get(key, []):
-            words += _text_options(prefix, entry, fields)
+    fields: set[tuple[str, ...]] = set()
+    for prefix, texts in (("", manifest.corpora), ("valid-", manifest.validation)):
+        for text in texts:
+            words += _text_options(prefix, text, fields)
     for source, target in sorted(fields - {("source", "target")}):
         words += [*_option("source-field", source), *_option("target-field", target)]
-    for name in asked.get("exclude", []):
+    for name in asked.exclude:
         words += _option("exclude", name)
     for key in ("vocab_size", "tokenizer", "sample_pairs", "bpe_dropout", "copies", "seed", "on_bad_line"):
-        words += _option(key, asked.get(key))
-    words += ["--separate-vocabularies"] if asked.get("separate_vocabularies") else []
-    for name in rules.get("keep", []):
+        words += _option(key, getattr(asked, key))
+    words += ["--separate-vocabularies"] if asked.separate_vocabularies else []
+    for name in rules.keep:
         words += _option("keep", name)
     for key in ("max_length", "max_ratio"):
-        words += _option(key, rules.get(key))
+        words += _option(key, getattr(rules, key))
     return _folded([*words, *_option("output", output)])
 
 
-def _text_options(prefix: str, entry: Mapping[str, Any], fields: set[tuple[str, str]]) -> list[str]:
-    """The options that name a corpus; ``fields`` gets those of JSON lines, which one command says once."""
-    name, weight = entry["name"], entry["weight"]
-    if " | " in name:
-        source, _, target = name.partition(" | ")
-        return [
-            *_option(f"{prefix}source", _weighted(source, weight)),
-            *_option(f"{prefix}target", _weighted(target, weight)),
-        ]
-    if named := re.fullmatch(r"(.*) \((.+), (.+)\)", name):
-        fields.add((named[2], named[3]))
-        return _option(f"{prefix}jsonl", _weighted(named[1], weight))
-    return _option(f"{prefix}tsv", _weighted(name, weight))
+def _text_options(prefix: str, text: TextRecord, fields: set[tuple[str, ...]]) -> list[str]:
+    """The options that name a text; ``fields`` gets those of JSON lines, which one command says once."""
+    if text.kind == "jsonl":
+        fields.add(text.fields)
+    names = ("source", "target") if text.kind == "files" else (text.kind,)
+    words: list[str] = []
+    for name, path in zip(names, text.paths, strict=True):
+        words += _option(prefix + name, _weighted(path, text.weight))
+    return words
 
 
 def _weighted(path: str, weight: float) -> str:

@@ -1,0 +1,272 @@
+"""manifest.json: what is in a prepared corpus, read with care and written last.
+
+A manifest that exists as a `Manifest` fits itself: every name lies inside the folder and is the one that the writer
+gives, and sizes, counts and types agree with each other. Whether the files agree too is `check_files`'s question.
+docs/formats.md describes every field.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from heedful.errors import CorpusError
+from heedful.files import is_plain_name, read_json, reason, require_format, sha256, write_json
+from heedful.typed import typed
+
+MANIFEST = "manifest.json"
+SIDES: tuple[Literal["source", "target"], ...] = ("source", "target")
+_FORMAT, _VERSION = "heedful corpus", 1
+_WIDTHS = {"uint16": 2, "uint32": 4}
+_MOST_WEIGHT = 1000
+
+IntegerType = Literal["uint16", "uint32"]
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file as it was written."""
+
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class StoredVocabulary:
+    """The subwords of one side."""
+
+    folder: str
+    size: int
+    """Control ids included."""
+    sha256: str
+
+
+@dataclass(frozen=True)
+class StoredVocabularies:
+    """Equal where the subwords are shared."""
+
+    source: StoredVocabulary
+    target: StoredVocabulary
+
+    @property
+    def shared(self) -> bool:
+        return self.source == self.target
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A file of ids, and the numbers of its first pair and its first id."""
+
+    file: str
+    first_pair: int
+    first_id: int
+
+
+@dataclass(frozen=True)
+class StoredSide:
+    """One language of a split."""
+
+    ids: int
+    longest: int
+    length_type: IntegerType
+    lengths: str
+    offsets: str
+    shards: tuple[Shard, ...]
+
+
+@dataclass(frozen=True)
+class StoredSplit:
+    """The pairs for one purpose, and the files of lines and corpora that they came from."""
+
+    pairs: int
+    lines: str
+    corpora: str
+    source: StoredSide
+    target: StoredSide
+
+
+@dataclass(frozen=True)
+class TextRecord:
+    """A parallel text that was prepared. Older manifests say its name alone, out of which the rest is read."""
+
+    name: str
+    weight: float
+    read: int = 0
+    kept: int = 0
+    kind: Literal["files", "tsv", "jsonl", ""] = ""
+    """How it was given; empty, until it is read out of the name, in older manifests."""
+    paths: tuple[str, ...] = ()
+    """The source's and the target's file, or the one file of both."""
+    fields: tuple[str, ...] = ()
+    """The source's and the target's field of JSON lines."""
+
+
+@dataclass(frozen=True)
+class RulesRecord:
+    """The limits of cleaning; None: not known."""
+
+    keep: tuple[str, ...] = ()
+    max_length: int | None = None
+    max_ratio: float | None = None
+
+
+@dataclass(frozen=True)
+class RequestRecord:
+    """What `prepare` was asked; None: nothing was, or an older manifest does not say."""
+
+    vocab_size: int | None = None
+    tokenizer: str | None = None
+    separate_vocabularies: bool = False
+    rules: RulesRecord = field(default_factory=RulesRecord)
+    on_bad_line: str | None = None
+    exclude: tuple[str, ...] = ()
+    sample_pairs: int | None = None
+    bpe_dropout: float | None = None
+    copies: int | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Everything that is known of a prepared corpus without opening its other files."""
+
+    id_type: IntegerType
+    vocabularies: StoredVocabularies
+    corpora: tuple[TextRecord, ...]
+    splits: dict[str, StoredSplit]
+    files: dict[str, StoredFile]
+    validation: tuple[TextRecord, ...] = ()
+    configuration: RequestRecord = field(default_factory=RequestRecord)
+    heedful: str = ""
+
+    def __post_init__(self) -> None:
+        if "train" not in self.splits:
+            raise ValueError("splits has no train")
+        if outside := [name for name in self.files if not all(map(is_plain_name, name.split("/")))]:
+            raise ValueError(f"files names {outside[0]!r:.80}, which is not a place inside the folder")
+        for side in SIDES:
+            self._require_vocabulary(side, getattr(self.vocabularies, side))
+        for record in (*self.corpora, *self.validation):
+            if not 0 < record.weight < _MOST_WEIGHT:
+                raise ValueError(
+                    f"the weight of {record.name!r:.80} is {record.weight}, not between 0 and {_MOST_WEIGHT}"
+                )
+        for name, split in self.splits.items():
+            self._require_split(name, split)
+
+    def _require_vocabulary(self, side: str, stored: StoredVocabulary) -> None:
+        file = self.files.get(f"{stored.folder}/tokenizer.json")
+        if not is_plain_name(stored.folder) or file is None or file.sha256 != stored.sha256:
+            raise ValueError(f"vocabularies.{side} is not the file of subwords in {stored.folder!r:.80}")
+        if not 0 < stored.size <= 1 << 8 * _WIDTHS[self.id_type]:
+            raise ValueError(f"vocabularies.{side}.size is {_count(stored.size)}, which {self.id_type} cannot number")
+
+    def _require_split(self, name: str, split: StoredSplit) -> None:
+        texts = self.corpora if name == "train" else self.validation
+        if split.pairs < 0 or (split.pairs and not texts):
+            raise ValueError(f"splits.{name!r:.80} has {_count(split.pairs)} pairs of {len(texts)} texts")
+        self._require_file(split.lines, f"{name}/lines.bin", size=4 * split.pairs)
+        self._require_file(split.corpora, f"{name}/corpora.bin", size=2 * split.pairs)
+        for side in SIDES:
+            self._require_side(f"{name}/{side}", getattr(split, side), pairs=split.pairs)
+
+    def _require_side(self, prefix: str, side: StoredSide, *, pairs: int) -> None:
+        self._require_file(side.lengths, f"{prefix}-lengths.bin", size=_WIDTHS[side.length_type] * pairs)
+        self._require_file(side.offsets, f"{prefix}-offsets.bin", size=8 * pairs)
+        begins = [shard.first_id for shard in side.shards]
+        if begins[:1] != [0] and (begins or side.ids):
+            raise ValueError(f"the shards of {prefix!r:.80} do not begin with the first id")
+        for number, (shard, end) in enumerate(zip(side.shards, [*begins[1:], side.ids], strict=False)):
+            ids = end - shard.first_id
+            self._require_file(shard.file, f"{prefix}-{number:05d}.bin", size=_WIDTHS[self.id_type] * ids)
+
+    def _require_file(self, name: str, expected: str, *, size: int) -> None:
+        if name != expected or name not in self.files:
+            raise ValueError(f"files does not name {expected!r:.80}")
+        stored = self.files[name].bytes
+        if stored != size:
+            raise ValueError(f"{name!r:.80} has {_count(stored)} bytes, and {_count(size)} by what it counts")
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a prepared corpus, once it is sure that it is one, of this version, and fits itself."""
+    path = Path(folder) / MANIFEST
+    try:
+        value = read_json(path, error=CorpusError)
+        require_format(value, path, name=_FORMAT, version=_VERSION, error=CorpusError)
+    except (FileNotFoundError, NotADirectoryError):
+        missing = not Path(folder).exists()
+        problem = (
+            f"there is no folder {folder}" if missing else f"{folder} is not a prepared corpus: no {MANIFEST} in it"
+        )
+        raise CorpusError(f"{problem}; `heedful prepare` makes one") from None
+    except CorpusError as error:
+        raise CorpusError(f"{error}: prepare the corpus again") from None
+    try:
+        manifest = typed(Manifest, value)
+    except ValueError as problem:
+        raise CorpusError(damaged(folder, {MANIFEST: str(problem)})) from None
+    return dataclasses.replace(
+        manifest,
+        corpora=tuple(map(_with_paths, manifest.corpora)),
+        validation=tuple(map(_with_paths, manifest.validation)),
+    )
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write the last file of a prepared corpus."""
+    if not manifest.splits["train"].pairs:
+        raise CorpusError("no pair is left to train on")
+    write_json(folder / MANIFEST, {"format": _FORMAT, "format_version": _VERSION, **dataclasses.asdict(manifest)})
+
+
+def check_files(folder: Path, manifest: Manifest, *, contents: bool) -> None:
+    """Raise for the files that are missing, of another size, or, with ``contents``, changed; all of them are named."""
+
+    def problem(name: str) -> str | None:
+        return _problem(Path(folder) / name, manifest.files[name], contents=contents)
+
+    with concurrent.futures.ThreadPoolExecutor() as pool:  # hashing lets go of the interpreter's lock
+        found = dict(zip(manifest.files, pool.map(problem, manifest.files), strict=True))
+    if problems := {name: problem for name, problem in found.items() if problem}:
+        raise CorpusError(damaged(folder, problems))
+
+
+def _problem(path: Path, stored: StoredFile, *, contents: bool) -> str | None:
+    try:
+        if not path.is_file():
+            return "missing"
+        size = path.stat().st_size
+        if size != stored.bytes:
+            return f"{size:,} bytes where {_count(stored.bytes)} were written"
+        if contents and sha256(path) != stored.sha256:
+            return "its contents have changed since it was prepared"
+    except OSError as error:
+        return f"cannot be read: {reason(error)}"
+    return None
+
+
+def damaged(folder: Path, problems: dict[str, str]) -> str:
+    """What to say of a prepared corpus with these problems, by the names of its files."""
+    lines = "\n".join(f"  - {name}: {problem}" for name, problem in problems.items())
+    return f"the prepared corpus {folder} is damaged; prepare it again:\n{lines}"
+
+
+def _with_paths(record: TextRecord) -> TextRecord:
+    """What an older manifest says by a name alone, as fields."""
+    if record.kind:
+        return record
+    source, separator, target = record.name.partition(" | ")
+    if separator:
+        return dataclasses.replace(record, kind="files", paths=(source, target))
+    if named := re.fullmatch(r"(.*) \((.+), (.+)\)", record.name):
+        return dataclasses.replace(record, kind="jsonl", paths=(named[1],), fields=(named[2], named[3]))
+    return dataclasses.replace(record, kind="tsv", paths=(record.name,))
+
+
+def _count(number: int) -> str:
+    return f"{number:,}" if abs(number) < 10**18 else "far too many"
