@@ -23,12 +23,17 @@ CLIPPING = tuple(1 - step / 64 for step in range(33))
 to clip it costs less than to store all of them coarsely."""
 
 
+def require_finite(weights: Mapping[str, Tensor]) -> None:
+    """Raise where a weight is infinite or not a number: nothing good can be made of such a model."""
+    if broken := [name for name, value in weights.items() if not value.isfinite().all()]:
+        raise CheckpointError(f"{broken[0]} holds weights that are not numbers: this model's training broke down")
+
+
 def packed(weights: Mapping[str, Tensor], storage: str) -> dict[str, Tensor]:
     """The weights as a file of this storage has them."""
     if storage not in STORAGES:
         raise CheckpointError(f"storage {storage}: must be one of {', '.join(STORAGES)}")
-    if broken := [name for name, value in weights.items() if not value.isfinite().all()]:
-        raise CheckpointError(f"{broken[0]} holds weights that are not numbers: this model's training broke down")
+    require_finite(weights)
     if storage != "int8":
         kind = torch.bfloat16 if storage == "bfloat16" else torch.float32
         return {name: value.to(kind).contiguous() for name, value in weights.items()}
