@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 import heedful
 from heedful.cli import main as commands
-from heedful.cli.main import COMMANDS, main
+from heedful.cli.main import COMMANDS, command_named, main, overview
 from heedful.presets import ALL, resolve
 
 
@@ -27,7 +28,7 @@ def test_version_is_one_line() -> None:
     assert run("--version").stdout == f"{heedful.__version__}\n"
 
 
-@pytest.mark.parametrize("command", [command.__name__ for command in COMMANDS])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_teaches(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main([command, "--help"])
@@ -52,12 +53,35 @@ def test_compare_offers_only_what_it_takes() -> None:
 
 def test_commands_stand_in_the_order_of_a_users_journey() -> None:
     lines = [line.split() for line in run("--help").stdout.splitlines()]
-    shown = [words[1] for words in lines if len(words) > 2 and words[0] == "│"]
+    shown = [words[0] for words in lines if words]
     journey = [
         *("demo", "prepare", "data", "plan", "train", "average", "models", "translate", "score", "attention"),
         *("evaluate", "compare", "runs", "curves", "report", "bundle", "presets", "config"),
     ]
     assert [word for word in shown if word in journey] == journey
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_overview_has_the_first_line_of_each_commands_help(command: str) -> None:
+    assert COMMANDS[command] == (command_named(command).__doc__ or "").splitlines()[0]
+
+
+@pytest.mark.parametrize("width", [0, 1, 40, 80, 200])
+def test_the_overview_fits_any_terminal(width: int) -> None:
+    lines = overview(width=width).splitlines()
+    assert max(map(len, lines)) <= max(width, 40)
+    assert " ".join(" ".join(lines).split()).count(" ".join(COMMANDS["evaluate"].split())) == 1
+
+
+@pytest.mark.parametrize("arguments", ["--version", "--help"])
+def test_what_needs_no_command_loads_none(arguments: str) -> None:
+    """Processor time differs from machine to machine; what takes it does not."""
+    code = (
+        f"import sys; sys.argv = ['heedful', '{arguments}']\nfrom heedful.cli.start import main\nmain()\n"
+        "heavy = {'cyclopts', 'rich', 'torch', 'numpy', 'json', 'heedful.config'} & set(sys.modules)\n"
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
 def test_presets_prints_exact_counts_beside_the_papers() -> None:
@@ -138,21 +162,74 @@ def test_a_mistyped_command_is_told_on_a_line_of_its_own(
     assert out == ""
 
 
+def ended_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The exit code of a command in which this is raised."""
+
+    def failing(_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(commands, "run_command", failing)
+    with pytest.raises(SystemExit) as ended:
+        main(["config"])
+    return int(ended.value.code or 0)
+
+
+TOO_MUCH = "[enforce fail at alloc_cpu.cpp:121] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to"
+OUT_OF_MEMORY = "out of memory"
+THE_MACHINES: dict[str, tuple[BaseException, str]] = {
+    "no permission": (PermissionError(errno.EACCES, "Permission denied", "run/x"), "run/x: Permission denied"),
+    "a long name": (OSError(errno.ENAMETOOLONG, "File name too long", "aa"), "aa: File name too long"),
+    "links in a circle": (OSError(errno.ELOOP, "Too many levels of symbolic links", "a"), "a: Too many levels of"),
+    "no folder": (NotADirectoryError(errno.ENOTDIR, "Not a directory", "a/b"), "a/b: Not a directory"),
+    "too large": (OSError(errno.EFBIG, "File too large"), "File too large"),
+    "no room": (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
+    "a copy": (
+        shutil.Error([("a", "b", "[Errno 27] File too large")]),
+        "a cannot be copied: [Errno 27] File",
+    ),
+    "memory": (MemoryError(), OUT_OF_MEMORY),
+    "an array": (MemoryError("Unable to allocate 7.45 GiB for an array"), f"{OUT_OF_MEMORY}: Unable to allocate 7.45"),
+    "a tensor": (RuntimeError(TOO_MUCH), f"{OUT_OF_MEMORY}: {TOO_MUCH}"),
+}
+
+
+@pytest.mark.parametrize("case", THE_MACHINES)
 def test_what_the_machine_refuses_is_a_message(
+    case: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error, message = THE_MACHINES[case]
+    assert ended_with(error, monkeypatch) == 2
+    assert capsys.readouterr().err.startswith(f"error: {message}")
+
+
+OURS = [KeyError("folder"), RecursionError("too deep"), AssertionError("a batch is empty"), OSError(errno.EBADF, "Bad")]
+
+
+@pytest.mark.parametrize("error", OURS, ids=lambda error: type(error).__name__)
+def test_a_mistake_of_ours_is_one_line_and_a_file_with_the_details(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert ended_with(error, monkeypatch) == 70
+    out, said = capsys.readouterr()
+    (file,) = tmp_path.iterdir()
+    assert re.fullmatch(r"error: a mistake of heedful's own \(.*\); please report it with what is in .*\n", said)
+    assert said.endswith(f" {file}\n")
+    assert out == ""
+    details = file.read_text()
+    for part in (heedful.__version__, repr(sys.argv), "Traceback", "in failing", type(error).__name__):
+        assert part in details
+    monkeypatch.setenv("HEEDFUL_TRACEBACK", "1")
+    assert ended_with(error, monkeypatch) == 70
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_mistake_of_ours_on_a_full_disk_is_still_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def refused(*_: object, **__: object) -> None:
-        raise OSError(number, os.strerror(number), "run/metrics.jsonl")
-
-    monkeypatch.setattr(commands, "app", refused)
-    number = errno.EACCES
-    with pytest.raises(SystemExit) as ended:
-        main([])
-    assert ended.value.code == 2
-    assert capsys.readouterr().err == "error: run/metrics.jsonl: Permission denied\n"
-    number = errno.EBADF  # a mistake of ours
-    with pytest.raises(OSError, match="Bad file descriptor"):
-        main([])
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    assert ended_with(KeyError("folder"), monkeypatch) == 70
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
@@ -164,19 +241,26 @@ def test_a_full_disk_under_standard_output_is_a_message(arguments: str) -> None:
     assert result.stderr == "error: No space left on device\n"
 
 
-def test_ctrl_c_while_the_commands_are_loaded_is_no_traceback() -> None:
-    impatient = """
-import sys
+@pytest.mark.parametrize("module", ["heedful.cli.main", "cyclopts"])
+@pytest.mark.parametrize("swallowed", [False, True])
+def test_ctrl_c_while_a_command_is_loaded_ends_it(module: str, swallowed: bool) -> None:
+    impatient = f"""
+import os, signal, sys
 class Impatient:
     def find_spec(self, name, *_):
-        if name == "heedful.cli.main":
-            raise KeyboardInterrupt
+        if name == "{module}":
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+            except BaseException:  # as Python does in some moments
+                if not {swallowed}:
+                    raise
 sys.meta_path.insert(0, Impatient())
+sys.argv = ["heedful", "config"]
 from heedful.cli.start import main
 main()
 """
     result = subprocess.run([sys.executable, "-c", impatient], check=False, capture_output=True, text=True)
-    assert (result.returncode, result.stderr) == (130, "interrupted\n")
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "interrupted\n")
 
 
 @pytest.mark.parametrize("arguments", ["presets", "presets --json", "config", "--help"])

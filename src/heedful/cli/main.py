@@ -1,111 +1,121 @@
-"""``heedful``: the commands, in the order of a user's journey, and what happens when one fails.
+"""``heedful``: one command, loaded when it is asked for, and what its end means.
 
-Exit codes: 0 done, 2 the user's mistake (the message says what to do), 130 interrupted.
+Loading torch takes seconds, and cyclopts and rich a tenth of one: none of them is needed to list the commands.
+
+Exit codes: 0 done (also when the reader, as `| head`, had enough); 2 the user's mistake or the machine's limit, and the
+message says what to do; 70 a mistake of heedful's own, with its details in a file; 130 interrupted. A process that a
+signal kills has, as the shell counts, 128 and the signal's number: 137 for SIGKILL, 143 for SIGTERM.
 """
 
 from __future__ import annotations
 
-import errno
+import difflib
+import importlib
 import inspect
-import os
+import shutil
 import sys
-from collections.abc import Sequence
-
-from cyclopts import App, CycloptsError, UnusedCliTokensError
+import textwrap
+from collections.abc import Callable, Sequence
 
 from heedful import __version__
-from heedful.cli.attention import attention
-from heedful.cli.average import average
-from heedful.cli.bundle import bundle
-from heedful.cli.compare import compare
-from heedful.cli.config import config
-from heedful.cli.curves import curves
-from heedful.cli.data import data
-from heedful.cli.demo import demo
-from heedful.cli.evaluate import evaluate
-from heedful.cli.export import export
-from heedful.cli.models import models
-from heedful.cli.plan import plan
-from heedful.cli.prepare import prepare
-from heedful.cli.presets import presets
-from heedful.cli.report import report
-from heedful.cli.runs import runs
-from heedful.cli.score import score
-from heedful.cli.terminal import PatientConsole
-from heedful.cli.train import train
-from heedful.cli.translate import translate
 from heedful.errors import HeedfulError
 
-app = App(
-    name="heedful",
-    help='The Transformer of "Attention Is All You Need", from two text files to a trained model.',
-    version=__version__,
-    version_flags=["--version"],
-    help_format="markdown",
-    console=PatientConsole(),
-    suppress_keyboard_interrupt=False,  # main() says what happened
-)
-COMMANDS = [
-    demo,
-    prepare,
-    data,
-    plan,
-    train,
-    average,
-    models,
-    translate,
-    score,
-    attention,
-    evaluate,
-    compare,
-    runs,
-    curves,
-    report,
-    bundle,
-    export,
-    presets,
-    config,
-]
-for order, command in enumerate(COMMANDS):
-    # cyclopts leaves a docstring's examples out of the help; a user looks for them first.
-    _, _, examples = (command.__doc__ or "").partition("Examples\n    --------\n")
-    app.command(command, sort_key=order, help_epilogue="**Examples**\n\n" + inspect.cleandoc(examples))
-
-REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT}
-"""What a machine refuses whatever the program: no permission, no room."""
+COMMANDS = {
+    "demo": "See everything work in minutes: prepare text, train, translate what was never seen, explain.",
+    "prepare": "Turn raw parallel text into a prepared corpus: read, clean, learn subwords, encode, store.",
+    "data": "Describe a prepared corpus: sizes, lengths, samples with their subwords, and how full batches get.",
+    "plan": "Say what a training run would take, and find everything that would stop it.",
+    "train": "Train a model on a prepared corpus (section 5).",
+    "average": "Average a run's last checkpoints (section 6.1) into RUN/averaged.",
+    "models": "List the models that can be given to --model: those that come with heedful, and those of your runs.",
+    "translate": "Translate text with a trained model (section 6.1).",
+    "score": "Say how probable given translations are (forced decoding).",
+    "attention": "Show what every head attends to while a sentence is translated.",
+    "evaluate": (
+        "Score a model, or translations that are there already: BLEU, chrF, TER, each with interval and signature."
+    ),
+    "compare": "Say whether one system is better than another, or whether the difference may be luck.",
+    "runs": "List the training runs below a folder: state, progress, loss, and the best validation so far.",
+    "curves": "Draw how a training run went, or is going, into curves.png in its folder.",
+    "report": "Describe a run in one HTML page: data, curves, scores, translations with attention, how to repeat it.",
+    "bundle": "Make a model to give away: weights, subwords, configuration and card, and nothing else of the run.",
+    "export": "Write a model for another engine: CTranslate2, or Hugging Face's transformers.",
+    "presets": "List the ready-made configurations with their exact sizes.",
+    "config": "Show the complete configuration that a command would use, and check it.",
+}
+"""The commands in the order of a user's journey, each with the first line of its help; a test holds that it is."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command and leave with its exit code."""
+    """Run one command; whatever goes wrong is a message and a SystemExit."""
+    try:
+        run(list(sys.argv[1:] if arguments is None else arguments))
+        sys.stdout.flush()
+    except (SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        from heedful.cli.failures import report_failure
+
+        code = report_failure(error)
+        raise SystemExit(code) from None
+
+
+def run(arguments: list[str]) -> None:
+    """Run the command that the first argument names, or say what there is."""
+    if arguments == ["--version"]:
+        print(__version__)
+    elif not arguments or arguments[0] in ("--help", "-h"):
+        print(overview(width=shutil.get_terminal_size().columns))
+    else:
+        run_command(arguments)
+
+
+def run_command(arguments: list[str]) -> None:
+    """Load the command that the first argument names, and run it with the others."""
+    name = arguments[0]
+    if name not in COMMANDS:
+        near = difflib.get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
+        meant = f" (did you mean {near[0]}?)" if near else ""
+        raise HeedfulError(f"there is no command {name}{meant}\nheedful --help lists the commands")
+    from cyclopts import App, CycloptsError, UnusedCliTokensError
+
+    from heedful.cli.terminal import PatientConsole
+
+    app = App(
+        name="heedful",
+        version=__version__,
+        version_flags=["--version"],
+        help_format="markdown",
+        console=PatientConsole(),
+        suppress_keyboard_interrupt=False,  # main() says what happened
+    )
+    command = command_named(name)
+    # cyclopts leaves a docstring's examples out of the help; a user looks for them first.
+    _, _, examples = inspect.cleandoc(command.__doc__ or "").partition("Examples\n--------\n")
+    app.command(command, help_epilogue=f"**Examples**\n\n{examples}")
     try:
         app(arguments, exit_on_error=False, print_error=False)
-        sys.stdout.flush()
     except CycloptsError as error:
         # On a line like every other mistake: a box would fold what somebody wants to search for.
         extra = " ".join(error.unused_tokens or ()) if isinstance(error, UnusedCliTokensError) else ""
         problem = f"more was given than it takes: {extra}" if extra else error
-        words = " ".join(["heedful", *(error.command_chain or ())])
-        print(f"error: {problem}\n{words} --help shows what it takes", file=sys.stderr)
-        raise SystemExit(2) from None
-    except HeedfulError as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise SystemExit(2) from None
-    except BrokenPipeError:  # the reader (`| head`) has all it wanted
-        _leave_standard_output()
-        raise SystemExit(0) from None
-    except OSError as error:
-        if error.errno not in REFUSED:
-            raise
-        if error.filename is None:  # perhaps standard output itself, on a full disk
-            _leave_standard_output()
-        where = "" if error.filename is None else f"{error.filename}: "
-        print(f"error: {where}{error.strerror}", file=sys.stderr)
-        raise SystemExit(2) from None
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        raise SystemExit(130) from None
+        raise HeedfulError(f"{problem}\nheedful {name} --help shows what it takes") from None
 
 
-def _leave_standard_output() -> None:
-    """Python would complain once more when it closes it."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def overview(*, width: int) -> str:
+    """The commands and what each is for, in lines of at most so many characters."""
+    indent = 2 + max(map(len, COMMANDS)) + 2
+    width = max(width, indent + 20)
+    lines = ["Usage: heedful COMMAND", ""]
+    about = 'The Transformer of "Attention Is All You Need", from two text files to a trained model.'
+    lines += [*textwrap.wrap(about, width), ""]
+    for name, text in COMMANDS.items():
+        first = f"  {name}".ljust(indent)
+        lines += textwrap.wrap(text, width, initial_indent=first, subsequent_indent=" " * indent)
+    last = "`heedful COMMAND --help` shows what a command takes, with examples; `heedful --version` the version."
+    return "\n".join([*lines, "", *textwrap.wrap(last, width)])
+
+
+def command_named(name: str) -> Callable[..., None]:
+    """The function behind a command, whose module is loaded now."""
+    return getattr(importlib.import_module(f"heedful.cli.{name}"), name)
