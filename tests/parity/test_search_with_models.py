@@ -14,9 +14,8 @@ from heedful.model.transformer import Transformer
 from heedful.search.attention_maps import attention_maps, forced_maps
 from heedful.search.engine import Sentence
 from heedful.search.hypotheses import Hypothesis
-from heedful.search.model_search import ModelSearch, greedy_translations
+from heedful.search.model_search import ModelSearch, forced_log_probabilities, greedy_translations
 from heedful.search.options import SearchOptions
-from heedful.search.scoring import forced_log_probabilities
 from heedful.symbols import END, START
 
 VOCAB = 24

@@ -20,6 +20,7 @@ from heedful.cli.model_options import ModelOptions
 from heedful.presets import resolve
 from heedful.search.model_search import greedy_translations
 from heedful.search.options import SearchOptions
+from heedful.search.translator import Translator
 from heedful.training.loop import train
 from heedful.training.setup import Task
 
@@ -41,7 +42,7 @@ class Scored:
     tokens: int
 
 
-class PretendedModel:
+class PretendedModel(Translator):
     """Says what it was given to say, two subwords a word; finds every subword of a reference as likely as 1 in 8."""
 
     device = "cpu"

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from tests.search_models import every_output, log_softmax, penalty, plain_beam_search, random_logits, searched
 
 from heedful.errors import SearchError
+from heedful.search.beam_search import CHUNK, top_words, uniform_numbers
 from heedful.search.options import SearchOptions
-from heedful.search.sampling import uniform_numbers
-from heedful.search.top_words import CHUNK, top_words
 from heedful.symbols import END, PAD, START
 
 VOCAB = 6

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from heedful.cli import measuring
 from heedful.cli.evaluation_display import print_comparison
 from heedful.cli.model_options import RunningOptions, SearchChoices
 from heedful.cli.options import AsJson, Draws, Examples, Flag, Seed
@@ -111,4 +110,4 @@ def _translations(
     translator = dataclasses.replace(running, model=str(run)).translator()
     options = search.options(translator)
     with progress(unit="sentences", quiet=quiet) as report:
-        return measuring.translated(translator, test.sources or [], options=options, report=report).outputs
+        return translator.measured(test.sources or [], options=options, report=report).outputs

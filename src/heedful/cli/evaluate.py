@@ -6,7 +6,6 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from heedful.cli import measuring
 from heedful.cli.evaluation_display import print_evaluation
 from heedful.cli.model_options import ModelOptions, SearchChoices
 from heedful.cli.options import AsJson, Draws, Examples, Flag, Seed
@@ -122,12 +121,10 @@ def _of_model(
     translator = model.translator()
     options = search.options(translator)
     with progress(unit="sentences", quiet=quiet) as report:
-        found = measuring.translated(translator, sources, options=options, report=report)
-        likelihood = measuring.likelihood(translator, sources, test.references, report=report)
-    speed = {
-        "device": found.device,
-        "seconds": found.seconds,
-        "sentences_per_second": len(found.outputs) / found.seconds,
-        "target_tokens_per_second": found.tokens / found.seconds,
+        found = translator.measured(sources, options=options, report=report)
+        likelihood = translator.likelihood(sources, test.references, report=report)
+    return found.outputs, {
+        "search": dataclasses.asdict(options),
+        "speed": found.speed,
+        "perplexity": likelihood.described(),
     }
-    return found.outputs, {"search": dataclasses.asdict(options), "speed": speed, "perplexity": likelihood.described()}

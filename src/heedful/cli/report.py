@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from heedful.cli import measuring
 from heedful.cli.model_options import ModelOptions, SearchChoices
 from heedful.cli.options import AsJson, Examples, Flag
 from heedful.cli.progress import progress
@@ -191,23 +190,18 @@ def _measured(work: _Work, translator: Translator, text: _Text, *, options: Sear
     # Three groups that do not overlap, however few sentences there are.
     count = min(work.examples, max(1, len(sources) // 3))
     with progress(unit="sentences", quiet=work.quiet) as reached:
-        found = measuring.translated(translator, sources, options=options, report=reached)
-        likelihood = measuring.likelihood(translator, sources, text.test.references, report=reached)
+        found = translator.measured(sources, options=options, report=reached)
+        likelihood = translator.likelihood(sources, text.test.references, report=reached)
         scored = system_report(text.test, found.outputs, language=text.language, examples=count)
         layer, examples = examples_with_attention(translator, scored.examples, report=reached)
     saved = translator.saved
-    speed = {
-        "device": found.device,
-        "sentences_per_second": len(found.outputs) / found.seconds,
-        "target_tokens_per_second": found.tokens / found.seconds,
-    }
     return RunScores(
         about=text.about,
         weights=f"{saved.weights_from}, step {saved.step:,}",
         search=dataclasses.asdict(options),
         report=scored,
         perplexity=likelihood.described(),
-        speed=speed,
+        speed=found.speed,
         layer=layer,
         examples=examples,
         learned_positions=learned_positions(saved.model),

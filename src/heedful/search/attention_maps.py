@@ -15,9 +15,8 @@ from heedful.model.scaled_dot_product_attention import scaled_dot_product_attent
 from heedful.model.transformer import Transformer
 from heedful.search.engine import Sentence
 from heedful.search.hypotheses import Hypothesis
-from heedful.search.model_search import ModelSearch
+from heedful.search.model_search import ModelSearch, forced_log_probabilities
 from heedful.search.options import SearchOptions
-from heedful.search.scoring import forced_log_probabilities
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,15 +9,18 @@ Equal log-probabilities are ordered by beam and then by id, so the result does n
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from heedful.search.hypotheses import Hypotheses
-from heedful.search.length_penalty import best_possible, length_penalty
+from heedful.search.hypotheses import Hypotheses, lengthening, put_last
 from heedful.search.options import SearchOptions
 from heedful.search.restrictions import forced_word, restrict
-from heedful.search.top_words import top_words
 from heedful.symbols import END, PAD
+
+CHUNK = 128
+FEWEST = 8
+"""Chunks for each score that is wanted, below which choosing among all is as fast."""
 
 
 def advance_beams(state: Hypotheses, logits_BWV: Tensor, options: SearchOptions) -> None:
@@ -79,21 +82,6 @@ def _lengthen(state: Hypotheses, values: Tensor, parents: Tensor, words: Tensor)
     put_last(state, words, going)
 
 
-def lengthening(state: Hypotheses) -> Tensor:
-    """The slots whose hypotheses take a word: not those that are done, nor those whose every position is taken."""
-    return ~state.done & (state.length < state.ids.size(2) - 1)
-
-
-def put_last(state: Hypotheses, words: Tensor, going: Tensor) -> None:
-    """Write the last word of each hypothesis, and that it lies in its own row."""
-    place = state.length[:, None, None].expand(-1, words.size(1), 1)
-    going = going[:, None, None]
-    words = torch.where(going, words[..., None], state.ids.gather(2, place))
-    own = torch.arange(words.size(1), device=words.device)[None, :, None].expand_as(words)
-    state.ids.scatter_(2, place, words)
-    state.rows.scatter_(2, place, torch.where(going, own, state.rows.gather(2, place)))
-
-
 def _mark_done(state: Hypotheses, options: SearchOptions) -> None:
     best = best_possible(state.log_probability.amax(1), state.limit, options.length_penalty)
     done = state.ended_score[:, options.n_best - 1] >= best
@@ -106,3 +94,132 @@ def _mark_done(state: Hypotheses, options: SearchOptions) -> None:
 def _rows(table_BWT: Tensor, beams: Tensor) -> Tensor:
     """The table's lines of these beams."""
     return table_BWT.gather(1, beams[..., None].expand(-1, -1, table_BWT.size(2)))
+
+
+# The length penalty
+
+
+def length_penalty(length: Tensor, alpha: float, *, dtype: torch.dtype = torch.float64) -> Tensor:
+    """What a log-probability is divided by.
+
+    >>> length_penalty(torch.tensor([1, 7]), 1.0)
+    tensor([1., 2.], dtype=torch.float64)
+    """
+    return (((5.0 + length.double()) / 6.0) ** alpha).to(dtype)
+
+
+def best_possible(log_probability: Tensor, limit: Tensor, alpha: float) -> Tensor:
+    """The highest score that any completion of a hypothesis can get.
+
+    Words to come can only lower its log-probability, and no output is longer than the limit and an end symbol: a
+    negative number divided by the largest penalty is the best there can be.
+    """
+    return log_probability / length_penalty(limit + 1, alpha, dtype=log_probability.dtype)
+
+
+# Samples and greedy search: hypotheses do not compete, each beam is one
+
+
+def advance_samples(state: Hypotheses, logits_BWV: Tensor, options: SearchOptions) -> None:
+    """Take one step in place, given the model's scores for the word after each live hypothesis."""
+    log_probs_BWV = logits_BWV.log_softmax(-1)
+    forced, forced_values = forced_word(state, log_probs_BWV)
+    restrict(state, log_probs_BWV, options)
+    words = _chosen(state, log_probs_BWV, options)
+    values = log_probs_BWV.gather(2, words[..., None]).squeeze(2)
+    is_forced = (forced >= 0)[:, None]
+    words, values = torch.where(is_forced, forced[:, None], words), torch.where(is_forced, forced_values, values)
+    values = state.log_probability + values
+    live = state.log_probability > -torch.inf
+    _keep_own(state, values, live & (words == END), options)
+    state.log_probability.copy_(torch.where(live & (words != END), values, -torch.inf))
+    going = lengthening(state)
+    state.length.add_(going)
+    put_last(state, words, going)
+    state.done.logical_or_((state.log_probability == -torch.inf).all(1))
+
+
+def _chosen(state: Hypotheses, log_probs_BWV: Tensor, options: SearchOptions) -> Tensor:
+    if options.method == "greedy":
+        return log_probs_BWV.argmax(-1)  # of equals the first
+    vocabulary = log_probs_BWV.size(-1)
+    values, words = top_words(log_probs_BWV, min(options.top_k or vocabulary, vocabulary))
+    probability = (values / options.temperature).softmax(-1, dtype=torch.float64)
+    before = probability.cumsum(-1) - probability
+    probability = probability.masked_fill(before >= options.top_p, 0.0)
+    cumulative = probability.cumsum(-1)
+    place = state.length[:, None, None].expand(-1, words.size(1), 1)
+    drawn = state.uniform.gather(2, place).double() * cumulative[..., -1:]
+    index = (cumulative <= drawn).sum(-1, keepdim=True)
+    # A number a hair below 1 may round up to the whole sum: then the last word that has a probability.
+    index = torch.minimum(index, (probability > 0).sum(-1, keepdim=True) - 1).clamp(min=0)
+    return words.gather(-1, index).squeeze(-1)
+
+
+def _keep_own(state: Hypotheses, values: Tensor, ended: Tensor, options: SearchOptions) -> None:
+    """Each beam has its own finished hypothesis."""
+    length = state.length[:, None].expand_as(values)
+    scores = values / length_penalty(length + 1, options.length_penalty, dtype=values.dtype)
+    for kept, new in (
+        (state.ended_score, scores),
+        (state.ended_log_probability, values),
+        (state.ended_length, length),
+    ):
+        kept.copy_(torch.where(ended, new, kept))
+    state.ended_rows.copy_(torch.where(ended[..., None], state.rows, state.ended_rows))
+
+
+def uniform_numbers(seed: int, sentence: int, *, beams: int, positions: int) -> np.ndarray:
+    """The numbers that choose a sentence's words, ``[beams, positions]``; the first ones do not depend on how many."""
+    streams = np.random.SeedSequence([seed, sentence]).spawn(beams)
+    return np.stack([np.random.default_rng(stream).random(positions) for stream in streams])
+
+
+# The most probable words
+
+
+def top_words(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The highest ``count`` of the last axis and their places, by value and then by place.
+
+    >>> top_words(torch.tensor([1.0, 3.0, 2.0, 3.0]), 3)
+    (tensor([3., 3., 2.]), tensor([1, 3, 2]))
+    """
+    if logits.size(-1) < FEWEST * CHUNK * count:
+        return _highest(logits, count)
+    chunks = _chunks(logits, count)
+    if chunks is None:
+        return _highest(logits, count)
+    places = (chunks[..., None] * CHUNK + torch.arange(CHUNK, device=logits.device)).flatten(-2)
+    last = logits.size(-1) - 1
+    among = logits.gather(-1, places.clamp(max=last)).masked_fill_(places > last, -torch.inf)
+    values, index = _highest(among, count)
+    return values, places.gather(-1, index)
+
+
+def _chunks(logits: Tensor, count: int) -> Tensor | None:
+    """The chunks that hold the highest scores, in their order; None where ties leave that open."""
+    whole = logits.size(-1) // CHUNK * CHUNK
+    maxima = logits[..., :whole].unflatten(-1, (-1, CHUNK)).amax(-1)
+    if whole < logits.size(-1):
+        maxima = torch.cat([maxima, logits[..., whole:].amax(-1, keepdim=True)], dim=-1)
+    values, chunks = maxima.topk(count + 1)
+    if _open(values, count):
+        return None
+    return chunks[..., :count].sort(dim=-1).values
+
+
+def _highest(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    values, places = logits.topk(min(count + 1, logits.size(-1)))
+    if _open(values, count):
+        values, places = logits.sort(dim=-1, descending=True, stable=True)
+    places, order = places[..., :count].sort(dim=-1)
+    values, by_value = values[..., :count].gather(-1, order).sort(dim=-1, descending=True, stable=True)
+    return values, places.gather(-1, by_value)
+
+
+def _open(values: Tensor, count: int) -> bool:
+    """Whether a tie crosses the border. A GPU takes equals in the order of their places; a CPU takes any of them."""
+    if values.device.type != "cpu" or values.size(-1) <= count:
+        return False
+    last, next_ = values[..., count - 1], values[..., count]
+    return bool(((last == next_) & next_.isfinite()).any())

@@ -15,11 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from heedful.search.beam_search import advance_beams
+from heedful.search.beam_search import advance_beams, advance_samples, uniform_numbers
 from heedful.search.graphs import Captures
 from heedful.search.hypotheses import Hypotheses, Hypothesis, empty_hypotheses
 from heedful.search.options import SearchOptions
-from heedful.search.sampling import advance_samples, uniform_numbers
 
 STEPS_BETWEEN_LOOKS = 4
 """On a GPU the host asks after so many steps which slots are done: each question waits for the device."""

@@ -139,3 +139,18 @@ def empty_hypotheses(
         ended_length=torch.zeros(slots, beams, **long),
         ended_rows=rows.clone(),
     )
+
+
+def lengthening(state: Hypotheses) -> Tensor:
+    """The slots whose hypotheses take a word: not those that are done, nor those whose every position is taken."""
+    return ~state.done & (state.length < state.ids.size(2) - 1)
+
+
+def put_last(state: Hypotheses, words: Tensor, going: Tensor) -> None:
+    """Write the last word of each hypothesis, and that it lies in its own row."""
+    place = state.length[:, None, None].expand(-1, words.size(1), 1)
+    going = going[:, None, None]
+    words = torch.where(going, words[..., None], state.ids.gather(2, place))
+    own = torch.arange(words.size(1), device=words.device)[None, :, None].expand_as(words)
+    state.ids.scatter_(2, place, words)
+    state.rows.scatter_(2, place, torch.where(going, own, state.rows.gather(2, place)))

@@ -5,8 +5,11 @@ The only place where search and text meet. It reads no files but the model's, an
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,14 +25,14 @@ from heedful.evaluation.alignments import (
     word_weights,
     words_of,
 )
+from heedful.evaluation.translation_scores import perplexity
 from heedful.model.attention_kernels import choose_attention
 from heedful.runs.models import SavedModel, read_model
 from heedful.search.attention_maps import AttentionMaps, attention_maps, forced_maps
 from heedful.search.engine import Sentence
 from heedful.search.hypotheses import Hypothesis
-from heedful.search.model_search import SLOTS, ModelSearch, in_half_precision
+from heedful.search.model_search import SLOTS, ModelSearch, forced_log_probabilities, in_half_precision
 from heedful.search.options import SearchOptions
-from heedful.search.scoring import forced_log_probabilities
 from heedful.symbols import END_LABEL
 from heedful.text.cleaning import clean_line
 from heedful.text.sentences import in_parts
@@ -39,6 +42,9 @@ BATCHES_AT_ONCE = 16
 """Batches that are read, sorted by length and translated before their output appears."""
 MOST_SOURCE_TOKENS = 256
 """A longer line is translated in parts: no model has learned to translate pages."""
+
+Report = Callable[[str, int, int | None], None]
+"""Called with what is being done, how many are done, and of how many."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,48 @@ class Scored:
     def tokens(self) -> int:
         """Subwords, and one for the end symbol."""
         return len(self.token_log_probabilities)
+
+
+@dataclass(frozen=True)
+class Translated:
+    """Translations, and how fast they came; tokens are subwords, END included."""
+
+    outputs: list[str]
+    tokens: int
+    seconds: float
+    device: str
+
+    @property
+    def speed(self) -> dict[str, str | float]:
+        """Sentences and tokens in a second, and where."""
+        return {
+            "device": self.device,
+            "seconds": self.seconds,
+            "sentences_per_second": len(self.outputs) / self.seconds,
+            "target_tokens_per_second": self.tokens / self.seconds,
+        }
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """How probable a model finds the references; every sentence ends in one more subword and one more word."""
+
+    log_probability: float
+    subwords: int
+    words: int
+
+    def described(self) -> dict[str, float | None]:
+        """The numbers as JSON has them: null for what is not finite."""
+        numbers = {
+            "per_subword": perplexity(-self.log_probability, self.subwords),
+            "per_word": perplexity(-self.log_probability, self.words),
+            **dataclasses.asdict(self),
+        }
+        return {name: number if math.isfinite(number) else None for name, number in numbers.items()}
+
+
+def _no_report(stage: str, done: int, total: int | None) -> None:
+    pass
 
 
 def distinct(translations: Iterable[Translation]) -> list[Translation]:
@@ -214,6 +262,30 @@ class Translator:
         if len(sources) != len(targets):
             raise SearchError(f"{len(sources)} sources and {len(targets)} targets: each source needs one")
         return list(self.scores(zip(sources, targets, strict=True)))
+
+    def measured(
+        self, lines: Sequence[str], *, options: SearchOptions | None = None, report: Report = _no_report
+    ) -> Translated:
+        """The best translation of each line, and how fast they came."""
+        outputs: list[str] = []
+        tokens, began = 0, time.perf_counter()
+        for hypotheses in self.hypotheses(lines, options):
+            outputs.append(hypotheses[0].text)
+            tokens += len(hypotheses[0].ids) + 1
+            report("translating", len(outputs), len(lines))
+        return Translated(outputs, tokens, time.perf_counter() - began, str(self.device))
+
+    def likelihood(
+        self, sources: Sequence[str], references: Sequence[str], *, report: Report = _no_report
+    ) -> Likelihood:
+        """How probable the model finds the references, given their sources."""
+        total, subwords = 0.0, 0
+        pairs = zip(sources, references, strict=True)
+        for done, scored in enumerate(self.scores(pairs), start=1):
+            total += scored.log_probability
+            subwords += scored.tokens
+            report("reading the references", done, len(references))
+        return Likelihood(total, subwords, sum(len(line.split()) + 1 for line in references))
 
     def attention(self, line: str, *, target: str | None = None, options: SearchOptions | None = None) -> AttentionMaps:
         """Every attention weight of the computation that translates a line, or that is given its translation."""
