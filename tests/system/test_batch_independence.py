@@ -49,7 +49,7 @@ def translations(run: Path, lines: list[str], *, precision: str, batch_size: int
     return [(best[0].text, best[0].score) for best in translator.hypotheses(lines)]
 
 
-def in_other_company(run: Path, lines: list[str], *, precision: str) -> dict[str, list[tuple[str, float]]]:
+def among_other_batch_mates(run: Path, lines: list[str], *, precision: str) -> dict[str, list[tuple[str, float]]]:
     """The same sentences alone, in other batches, and shuffled."""
     order = np.random.default_rng(1).permutation(len(lines))
     shuffled = translations(run, [lines[place] for place in order], precision=precision, batch_size=64)
@@ -61,7 +61,7 @@ def in_other_company(run: Path, lines: list[str], *, precision: str) -> dict[str
 
 def test_in_float64_every_translation_is_the_same(run: Path, sources: list[str]) -> None:
     assert len(sources) == 1014
-    results = in_other_company(run, sources, precision="float64")
+    results = among_other_batch_mates(run, sources, precision="float64")
     alone = [text for text, _ in results["batches of 1"]]
     assert len(set(alone)) > 300
     for name, found in results.items():
@@ -69,7 +69,7 @@ def test_in_float64_every_translation_is_the_same(run: Path, sources: list[str])
 
 
 def test_in_float32_only_ties_differ(run: Path, sources: list[str]) -> None:
-    results = in_other_company(run, sources, precision="float32")
+    results = among_other_batch_mates(run, sources, precision="float32")
     alone = results["batches of 1"]
     for name, found in results.items():
         differing = [(a, b) for a, b in zip(found, alone, strict=True) if a[0] != b[0]]

@@ -41,7 +41,7 @@ class System:
 
 
 @dataclass(frozen=True)
-class Sentence:
+class ShownSentence:
     """A translation to look at; lines are counted from 1."""
 
     line: int
@@ -68,9 +68,9 @@ class TwoOutputs:
 class Extremes:
     """The ends and the middle of a test set, each from the worst to the best of it."""
 
-    worst: list[Sentence]
-    median: list[Sentence]
-    best: list[Sentence]
+    worst: list[ShownSentence]
+    median: list[ShownSentence]
+    best: list[ShownSentence]
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,9 @@ def extremes(test: TestSet, system: System, *, count: int) -> Extremes:
     count = min(count, len(order))
     middle = (len(order) - count) // 2
 
-    def shown(places: np.ndarray) -> list[Sentence]:
+    def shown(places: np.ndarray) -> list[ShownSentence]:
         return [
-            Sentence(i + 1, float(scores[i]), test.source(i), test.references[i], system.outputs[i])
+            ShownSentence(i + 1, float(scores[i]), test.source(i), test.references[i], system.outputs[i])
             for i in map(int, places)
         ]
 

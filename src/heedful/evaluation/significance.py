@@ -32,7 +32,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Interval:
+class ConfidenceInterval:
     """Where the middle 95 % of the resamples lie."""
 
     low: float
@@ -43,9 +43,9 @@ class Interval:
 class Bootstrap:
     """What paired bootstrap resampling says; a difference is B − A."""
 
-    interval_a: Interval
-    interval_b: Interval
-    interval_difference: Interval
+    interval_a: ConfidenceInterval
+    interval_b: ConfidenceInterval
+    interval_difference: ConfidenceInterval
     b_wins: float
     """The share of resamples in which B is better than A; a tie counts half."""
     p_value: float
@@ -133,10 +133,10 @@ def _require_comparable(a: Counted, b: Counted) -> None:
         raise ScoreError(f"one system has {len(a.rows):,} outputs and the other {len(b.rows):,}: they must be paired")
 
 
-def interval(drawn: np.ndarray) -> Interval:
+def interval(drawn: np.ndarray) -> ConfidenceInterval:
     """The 2.5th and the 97.5th percentile."""
     low, high = np.quantile(drawn, [0.025, 0.975])
-    return Interval(float(low), float(high))
+    return ConfidenceInterval(float(low), float(high))
 
 
 def bootstrap_sums(rows: np.ndarray, *, resamples: int, seed: int) -> np.ndarray:

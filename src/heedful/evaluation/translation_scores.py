@@ -11,7 +11,7 @@ from heedful.evaluation.counts import Counted, bleu_counts, system_counts
 from heedful.evaluation.paper_bleu import NAME as PAPER_BLEU
 from heedful.evaluation.paper_bleu import paper_bleu_counts
 from heedful.evaluation.sentences import Extremes, System, TestSet, extremes
-from heedful.evaluation.significance import RESAMPLES, SEED, Interval, bootstrap_sums, interval
+from heedful.evaluation.significance import RESAMPLES, SEED, ConfidenceInterval, bootstrap_sums, interval
 
 TOKENISED_SHARE = 0.1
 """How many more outputs than references must look tokenised to be suspicious."""
@@ -24,7 +24,7 @@ class Score:
     name: str
     value: float
     signature: str
-    interval: Interval | None = None
+    interval: ConfidenceInterval | None = None
     lower_is_better: bool = False
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from heedful.errors import SearchError
 from heedful.evaluation.alignments import aligning_layer, soft_alignment
-from heedful.evaluation.sentences import Extremes, Sentence
+from heedful.evaluation.sentences import Extremes, ShownSentence
 from heedful.evaluation.translation_scores import SystemReport
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Example:
 
     kind: str
     """best, median or worst."""
-    sentence: Sentence
+    sentence: ShownSentence
     source: list[str]
     """Subwords, the end symbol last; none where there is no map."""
     target: list[str]
@@ -78,7 +78,7 @@ def learned_positions(model: Transformer, *, most: int = 64) -> dict[str, np.nda
     return {side: table.weight[:most].detach().float().cpu().numpy() for side, table in sides.items()}  # pyright: ignore
 
 
-def _example(translator: Translator, kind: str, sentence: Sentence, *, layer: int) -> Example:
+def _example(translator: Translator, kind: str, sentence: ShownSentence, *, layer: int) -> Example:
     try:
         # Read, not searched again: the map is of the very output that is shown, whatever found it.
         maps = translator.attention(sentence.source or "", target=sentence.output)

@@ -91,7 +91,7 @@ def forced_maps(
 
 
 def _stacked(seen: list[Tensor], queries: int, keys: int | None = None) -> np.ndarray:
-    """The weights of all layers for the first sentence, without filling."""
+    """The weights of all layers for the first sentence, without padding."""
     return torch.stack([weights[0, :, :queries, : keys or queries] for weights in seen]).numpy()
 
 

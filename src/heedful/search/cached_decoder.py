@@ -48,7 +48,7 @@ class _Kept:
     """[B, H, S, size]"""
 
 
-Attend = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+CachedAttend = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 """``attend(q, k, v, mask)``, heads before positions; the mask is 0 where a query may attend to a key, else -∞."""
 
 
@@ -78,9 +78,9 @@ class CachedDecoder:
         half: bool = False,
         encoded_together: int = 0,
         captures: Captures | None = None,
-        attend: Attend = F.scaled_dot_product_attention,
+        attend: CachedAttend = F.scaled_dot_product_attention,
     ) -> None:
-        """``encoded_together``: if not 0, sources are always encoded so many at a time, filled up with empty ones, to
+        """``encoded_together``: if not 0, sources are always encoded so many at a time, padded with empty ones, to
         the longest length there may be; ``captures``: captures that. So a sentence's numbers depend on no other.
         """
         self.model, self.slots, self.beams, self.positions = model, slots, beams, positions
@@ -119,10 +119,10 @@ class CachedDecoder:
             return
         for begin in range(0, len(sources), self._encoded_together):
             some = sources[begin : begin + self._encoded_together]
-            filling = self._encoded_together - len(some)
-            ids = padded_ids([*some, *[np.empty(0, np.int64)] * filling], self.source_positions)
+            missing = self._encoded_together - len(some)
+            ids = padded_ids([*some, *[np.empty(0, np.int64)] * missing], self.source_positions)
             self._next_ids.copy_(torch.from_numpy(ids), non_blocking=True)
-            self._next_slots.fill_(self.slots)  # filling goes into a slot that nobody reads
+            self._next_slots.fill_(self.slots)  # padding goes into a slot that nobody reads
             self._next_slots[: len(some)] = slots[begin : begin + len(some)]
             self._put_next()
 
@@ -221,7 +221,7 @@ def _write(place_BHTWK: Tensor, new_BWHK: Tensor, position_B: Tensor) -> None:
 
 
 def padded_ids(sources: Sequence[np.ndarray], width: int) -> np.ndarray:
-    """Sources in rows, each with its end symbol, filled up on the right."""
+    """Sources in rows, each with its end symbol, padded on the right."""
     ids = np.full((len(sources), width), PAD, np.int64)
     for row, source in enumerate(sources):
         ids[row, : len(source)] = source

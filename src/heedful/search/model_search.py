@@ -18,7 +18,7 @@ from heedful.errors import SearchError
 from heedful.model.attention_kernels import choose_attention
 from heedful.model.masks import padded_layout
 from heedful.model.transformer import Transformer
-from heedful.search.cached_decoder import Attend, CachedDecoder, padded_ids
+from heedful.search.cached_decoder import CachedAttend, CachedDecoder, padded_ids
 from heedful.search.engine import Engine, Sentence
 from heedful.search.graphs import Captures
 from heedful.search.hypotheses import Hypothesis
@@ -63,7 +63,7 @@ class ModelSearch:
             yield from engine.run(group)
 
     def alone(
-        self, sentence: Sentence, options: SearchOptions, *, attend: Attend
+        self, sentence: Sentence, options: SearchOptions, *, attend: CachedAttend
     ) -> list[tuple[Sentence, list[Hypothesis]]]:
         """One sentence by itself, its decoder's attention computed by ``attend``."""
         self._check([sentence], options)
@@ -79,7 +79,9 @@ class ModelSearch:
             self._engines[key] = self._engine(source_positions, options, self._slots)
         return self._engines[key]
 
-    def _engine(self, source_positions: int, options: SearchOptions, most: int, attend: Attend | None = None) -> Engine:
+    def _engine(
+        self, source_positions: int, options: SearchOptions, most: int, attend: CachedAttend | None = None
+    ) -> Engine:
         positions = -(-(self._limit(source_positions - 1, options) + 1) // 8) * 8
         slots = max(1, min(self._slots, most, MOST_POSITIONS // (positions * options.beams)))
         if self._graphs and self._captures is None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from heedful.evaluation.paper_bleu import NAME as PAPER_BLEU
 from heedful.evaluation.paper_bleu import WHY_IT_DIFFERS
-from heedful.evaluation.significance import Interval
+from heedful.evaluation.significance import ConfidenceInterval
 from heedful.report.markup import Cell, Html, Section, breakable, facts, paragraph, table
 from heedful.report.run_scores import RunScores
 
@@ -44,7 +44,7 @@ def scores_section(scores: RunScores | None, *, why_not: str) -> Section:
     return Section("Scores", "".join(parts))
 
 
-def _interval(found: Interval | None) -> str:
+def _interval(found: ConfidenceInterval | None) -> str:
     return "–" if found is None else f"{found.low:.2f} to {found.high:.2f}"
 
 
