@@ -12,6 +12,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -30,7 +31,10 @@ COMPRESSED = (".gz", ".xz", ".zst")
 """What the name of a compressed text ends in."""
 MOST_JSON_BYTES = 1 << 28
 """A description of anything is smaller; a larger file is not one."""
-_LOCK = ".lock"
+LOCK = ".lock"
+"""Lies in a folder that a process is writing."""
+_UNFINISHED = re.compile(r"\..+\.(writing|replaced|\d+\.[0-9a-f]{8})|.+\.writing")
+"""What the hidden names below look like, and those of version 0.1.0."""
 
 
 def without_compression(path: Path) -> Path:
@@ -188,7 +192,7 @@ def new_folder(place: Path, *, error: type[HeedfulError]) -> Iterator[Path]:
     try:
         with locked(hidden, error=error, busy=f"another process is writing {place} (its folder is {hidden})"):
             yield hidden
-        (hidden / _LOCK).unlink(missing_ok=True)
+        (hidden / LOCK).unlink(missing_ok=True)
         for path in [*hidden.rglob("*"), hidden]:
             sync(path)
         if place.exists():
@@ -228,9 +232,9 @@ def sync(path: Path) -> None:
 
 def foreign_files(folder: Path, *, ours: Iterable[str]) -> list[str]:
     """The files and folders in a folder that are not among these names; hidden ones of unfinished writing are ours."""
-    known = {*ours, _LOCK}
+    known = {*ours, LOCK}
     return sorted(
-        path.name for path in folder.iterdir() if path.name not in known and not path.name.endswith(".writing")
+        path.name for path in folder.iterdir() if path.name not in known and not _UNFINISHED.fullmatch(path.name)
     )
 
 
@@ -250,11 +254,27 @@ def locked(folder: Path, *, error: type[HeedfulError], busy: str) -> Iterator[No
     if fcntl is None:
         yield
         return
-    with (folder / _LOCK).open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise error(busy) from None
-        except OSError:  # a file system without locks: nothing can be known
-            pass
-        yield
+    path = folder / LOCK
+    while True:
+        with path.open("a") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise error(busy) from None
+            except OSError:  # a file system without locks: nothing can be known
+                pass
+            if not _is_open_file(path, lock):  # its last holder removed it after we had opened it
+                continue
+            try:
+                yield
+            finally:
+                if _is_open_file(path, lock) and not path.stat().st_size:  # one with contents is somebody else's
+                    path.unlink()
+            return
+
+
+def _is_open_file(path: Path, file: IO[Any]) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except OSError:
+        return False

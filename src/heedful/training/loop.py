@@ -17,6 +17,7 @@ from heedful.errors import HeedfulError, TrainingError
 from heedful.evaluation.translation_scores import perplexity
 from heedful.runs.averaging import average
 from heedful.runs.checkpoints import Checkpoint, prune, scheduled_entries, write_checkpoint
+from heedful.runs.folder import locked_run
 from heedful.runs.run_folder import write_status
 from heedful.settings import describe
 from heedful.training import events
@@ -61,9 +62,11 @@ def train(task: Task, *, report: Reporter, translate: Translate) -> Progress:
     try:
         prepared = prepared_run(task, device=device, world=world, translate=translate)
         # Only then, so that a run that cannot begin leaves no folder behind, and one that is cut finer says so in it.
-        prepared = begun_run(require_memory(prepared, report=report), report=report)
-        with stop_signals() as stop:
-            return Loop(prepared, report=report, stop=stop).run()
+        prepared = require_memory(prepared, report=report)
+        with locked_run(task.run) if world.is_first else contextlib.nullcontext():
+            prepared = begun_run(prepared, report=report)
+            with stop_signals() as stop:
+                return Loop(prepared, report=report, stop=stop).run()
     finally:
         leave(world)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from heedful.model.initialization import scale_residual_branches
 from heedful.model.transformer import Transformer
 from heedful.presets import parameter_count
 from heedful.runs.checkpoints import Checkpoint, newest_sound, read_checkpoint
+from heedful.runs.folder import copy_subwords, remove_run
 from heedful.runs.metrics import cut_metrics
 from heedful.runs.models import load_weights, located
 from heedful.runs.run_folder import MAY_CHANGE, RUN, differing_settings, now, read_run, write_run
@@ -162,15 +162,13 @@ def _claimed(prepared: Prepared, report: Reporter) -> Checkpoint | None:
     task, corpus, world = prepared.task, prepared.batches.corpus, prepared.trainer.world
     resume = task.resume or world.restarts > 0
     if world.is_first:
-        if (task.run / RUN).exists() and not resume and not task.overwrite:
-            raise TrainingError(f"{task.run} is there already: --resume goes on with it, --overwrite starts anew")
-        _require_folder(task.run)
-        if not (task.run / RUN).exists() and any(task.run.iterdir()):
-            raise TrainingError(f"{task.run} holds other files and is not a run: give another folder")
-        if not resume and task.overwrite and (task.run / RUN).exists():
-            shutil.rmtree(task.run)
+        if (task.run / RUN).exists() and not resume:
+            if not task.overwrite:
+                raise TrainingError(f"{task.run} is there already: --resume goes on with it, --overwrite starts anew")
+            remove_run(task.run, corpus=task.data)
         if (task.run / RUN).exists():
             _require_same(task, corpus, report)
+            copy_subwords(task.data, task.run, corpus.manifest.vocabularies)
         else:
             _describe_run(task, corpus, environment(prepared.trainer.precision.device, world))
     barrier(world)
@@ -185,19 +183,10 @@ def _claimed(prepared: Prepared, report: Reporter) -> Checkpoint | None:
     return checkpoint
 
 
-def _require_folder(run: Path) -> None:
-    try:
-        run.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        problem = "it is a file" if run.is_file() else error.strerror
-        raise TrainingError(f"{run} cannot be the folder of a run: {problem}") from None
-
-
 def _describe_run(task: Task, corpus: Corpus, machine: dict[str, Any]) -> None:
     source, target = vocabulary_sizes(corpus)
     vocabularies = corpus.manifest.vocabularies
-    for folder in {vocabularies.source.folder, vocabularies.target.folder}:
-        shutil.copytree(task.data / folder, task.run / folder, dirs_exist_ok=True)
+    copy_subwords(task.data, task.run, vocabularies)
     description: dict[str, Any] = {
         "heedful": __version__,
         "preset": task.preset,
