@@ -35,11 +35,12 @@ def lengths(pairs: int) -> tuple[np.ndarray, np.ndarray]:
 
 def measured(pairs: int) -> dict:
     from heedful.data.batching import Schedule
+    from heedful.data.corpus import Lengths
 
     source, target = lengths(pairs)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.monotonic()
-    schedule = Schedule(source, target, source_budget=BUDGET, target_budget=BUDGET, seed=1)
+    schedule = Schedule(Lengths(source, target), source_budget=BUDGET, target_budget=BUDGET, seed=1)
     steps = schedule.steps_per_epoch
     counted = time.monotonic()
     schedule.batch(1000 * steps + steps // 2)

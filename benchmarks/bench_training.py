@@ -26,6 +26,7 @@ from torch.nn import functional as F
 
 from heedful.config import Config
 from heedful.data.batching import Schedule
+from heedful.data.corpus import Lengths
 from heedful.model.masks import padded_layout
 from heedful.model.transformer import Transformer
 from heedful.presets import resolve
@@ -49,7 +50,7 @@ def random_batches(count: int, *, tokens: int) -> list[StepBatch]:
     """Batches of the speed workload's lengths, of random words."""
     pairs = np.load(LENGTHS)[:20_000].astype(np.int64)
     source, target = (pairs[:, 0], pairs[:, 1]) if pairs.ndim == 2 else (pairs, pairs)
-    schedule = Schedule(source, target, source_budget=tokens, target_budget=tokens, seed=1)
+    schedule = Schedule(Lengths(source, target), source_budget=tokens, target_budget=tokens, seed=1)
     rng = np.random.default_rng(1)
 
     def rows(lengths: np.ndarray) -> Tensor:

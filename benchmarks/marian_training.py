@@ -75,7 +75,7 @@ def padded(side: Side, pairs: np.ndarray, *, start: bool) -> Tensor:
 def batches(corpus: Corpus, tokens: int, device: str) -> Iterator[tuple[Tensor, Tensor, int]]:
     """Source, target and number of target tokens of each step, made ahead by a thread."""
     schedule = Schedule(
-        corpus.source_tokens, corpus.target_tokens, source_budget=tokens, target_budget=tokens, seed=1,
+        corpus.lengths, source_budget=tokens, target_budget=tokens, seed=1,
         weights=corpus.weights,
     )  # fmt: skip
 
@@ -84,7 +84,7 @@ def batches(corpus: Corpus, tokens: int, device: str) -> Iterator[tuple[Tensor, 
         sides = padded(corpus.source, pairs, start=False), padded(corpus.target, pairs, start=True)
         if device == "cuda":
             sides = sides[0].pin_memory(), sides[1].pin_memory()
-        return *sides, int(corpus.target_tokens[pairs].sum())
+        return *sides, int(corpus.lengths.target[pairs].sum())
 
     with ThreadPoolExecutor(1) as pool:
         waiting = deque(pool.submit(made, step) for step in range(8))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from heedful.data.appearances import Appearances
 from heedful.data.batching import Schedule
+from heedful.data.corpus import Lengths
 from heedful.data.layouts import shape_of
 from heedful.data.micro_batches import micro_batches
 from heedful.data.shapes import shapes
@@ -26,7 +27,7 @@ def schedules(draw: st.DrawFn, *, weighted: bool = False) -> Schedule:
         choices = draw(st.lists(st.sampled_from([1.0, 0.1, 0.5, 1.5, 2.0, 3.9, 1 / 3]), min_size=1, max_size=4))
         weights = np.resize(choices, len(source))
     seed = draw(st.integers(0, 2**32))
-    return Schedule(source, target, source_budget=budgets[0], target_budget=budgets[1], seed=seed, weights=weights)
+    return Schedule(Lengths(source, target), *budgets, seed=seed, weights=weights)
 
 
 def batches(plan: Schedule, epoch: int) -> list[np.ndarray]:
@@ -38,10 +39,10 @@ def batches(plan: Schedule, epoch: int) -> list[np.ndarray]:
 @given(plan=schedules(), epoch=st.integers(0, 10**6))
 def test_every_pair_appears_exactly_once_an_epoch_within_the_budgets(plan: Schedule, epoch: int) -> None:
     found = batches(plan, epoch)
-    assert sorted(np.concatenate(found).tolist()) == list(range(len(plan.source_tokens)))
+    assert sorted(np.concatenate(found).tolist()) == list(range(len(plan.lengths.source)))
     for batch in found:
-        assert 0 < plan.source_tokens[batch].sum() <= plan.source_budget
-        assert 0 < plan.target_tokens[batch].sum() <= plan.target_budget
+        assert 0 < plan.lengths.source[batch].sum() <= plan.source_budget
+        assert 0 < plan.lengths.target[batch].sum() <= plan.target_budget
 
 
 @settings(deadline=None, max_examples=150)
@@ -49,7 +50,7 @@ def test_every_pair_appears_exactly_once_an_epoch_within_the_budgets(plan: Sched
 def test_a_weighted_pair_appears_its_whole_number_of_times_or_once_more(plan: Schedule, epoch: int) -> None:
     assert plan.weights is not None
     found = batches(plan, epoch)
-    times = np.bincount(np.concatenate(found), minlength=len(plan.source_tokens))
+    times = np.bincount(np.concatenate(found), minlength=len(plan.lengths.source))
     whole = np.floor(plan.weights)
     assert (times >= whole).all()
     assert (times <= np.ceil(plan.weights)).all()
@@ -58,8 +59,8 @@ def test_a_weighted_pair_appears_its_whole_number_of_times_or_once_more(plan: Sc
         expected = max(1, round(share * members.sum())) if share else 0
         assert (times - whole)[members].sum() == expected
     for batch in found:
-        assert plan.source_tokens[batch].sum() <= plan.source_budget
-        assert plan.target_tokens[batch].sum() <= plan.target_budget
+        assert plan.lengths.source[batch].sum() <= plan.source_budget
+        assert plan.lengths.target[batch].sum() <= plan.target_budget
 
 
 @settings(deadline=None, max_examples=60)
@@ -68,9 +69,7 @@ def test_the_batch_after_a_seek_is_the_batch_by_iteration(plan: Schedule, data: 
     steps = 3 * plan.steps_per_epoch
     by_iteration = [plan.batch(step).tolist() for step in range(steps)]
     step = data.draw(st.integers(0, steps - 1))
-    fresh = Schedule(
-        plan.source_tokens, plan.target_tokens, plan.source_budget, plan.target_budget, plan.seed, plan.weights
-    )
+    fresh = Schedule(plan.lengths, plan.source_budget, plan.target_budget, plan.seed, plan.weights)
     assert fresh.batch(step).tolist() == by_iteration[step]
 
 
@@ -80,24 +79,23 @@ def test_the_union_over_ranks_is_the_single_rank_batch_and_every_piece_has_a_sha
     plan: Schedule, step: int, count: int, data: st.DataObject
 ) -> None:
     batch = plan.batch(step)
-    sizes = {"source_tokens": plan.source_tokens, "target_tokens": plan.target_tokens}
-    pieces = micro_batches(batch, count=count, **sizes)
+    pieces = micro_batches(batch, count=count, lengths=plan.lengths)
     ranks = data.draw(st.integers(1, count))
     union = [pair for rank in range(ranks) for piece in pieces[rank::ranks] for pair in piece.tolist()]
     assert sorted(union) == sorted(batch.tolist())
     among = shapes(
-        plan.longest, source_budget=plan.source_budget, target_budget=plan.target_budget, micro_batches=count
+        plan.lengths.longest, source_budget=plan.source_budget, target_budget=plan.target_budget, micro_batches=count
     )
     assert len(among) <= 8
     for piece in pieces:
-        shape_of(piece, **sizes, among=among)
+        shape_of(piece, lengths=plan.lengths, among=among)
 
 
 @settings(deadline=None, max_examples=100)
 @given(plan=schedules(weighted=True), epoch=st.integers(0, 1000))
 def test_bounds_hold_for_any_sample(plan: Schedule, epoch: int) -> None:
-    appearances = Appearances(plan.source_tokens, plan.target_tokens, weights=plan.weights)
+    appearances = Appearances(plan.lengths, weights=plan.weights)
     pairs = appearances.pairs(np.arange(len(appearances)), seed=plan.seed, epoch=epoch)
-    source, target = appearances.bound_tokens
-    assert (plan.source_tokens[pairs] <= source).all()
-    assert (plan.target_tokens[pairs] <= target).all()
+    bounds = appearances.bounds
+    assert (plan.lengths.source[pairs] <= bounds.source).all()
+    assert (plan.lengths.target[pairs] <= bounds.target).all()

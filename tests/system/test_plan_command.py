@@ -77,19 +77,19 @@ def test_the_numbers_are_those_of_the_model_and_of_an_epochs_batches(
     model = Transformer(config, vocab_size=plan["vocabulary"]["target"])
     assert plan["parameters"] == sum(parameter.numel() for parameter in model.parameters())
     corpus = Corpus(data)
-    lengths = corpus.source_tokens, corpus.target_tokens
-    schedule = Schedule(*lengths, source_budget=300, target_budget=320, seed=1, weights=corpus.weights)
+    lengths = corpus.lengths
+    schedule = Schedule(lengths, source_budget=300, target_budget=320, seed=1, weights=corpus.weights)
     batches = [schedule.batch(step) for step in range(schedule.steps_per_epoch)]
     flops = []
     for batch in batches:
-        source, target = (side[batch] for side in lengths)
+        source, target = lengths.source[batch], lengths.target[batch]
         tokens = {"source_tokens": int(source.sum()), "target_tokens": int(target.sum())}
         scores = attention_scores(source, target_lengths=target)
         flops.append(step_flops(config, vocab_size=plan["vocabulary"]["target"], scores=scores, **tokens))
     assert plan["steps_per_epoch"] == len(batches)
     assert plan["epochs"] == pytest.approx(1200 / len(batches))
-    assert plan["target_tokens"] == pytest.approx(np.mean([lengths[1][batch].sum() for batch in batches]))
-    assert plan["source_tokens"] == pytest.approx(np.mean([lengths[0][batch].sum() for batch in batches]))
+    assert plan["target_tokens"] == pytest.approx(np.mean([lengths.target[batch].sum() for batch in batches]))
+    assert plan["source_tokens"] == pytest.approx(np.mean([lengths.source[batch].sum() for batch in batches]))
     assert plan["step_flops"] == pytest.approx(np.mean(flops))
     assert plan["flops"] == pytest.approx(1200 * np.mean(flops))
 
@@ -98,11 +98,9 @@ def test_weights_count_as_often_as_pairs_come(tmp_path: Path, capsys: pytest.Cap
     folder = prepared(tmp_path, weight="@2.5")
     plan = planned(folder, capsys, "--accelerator", "H200")
     corpus = Corpus(folder)
-    schedule = Schedule(
-        corpus.source_tokens, corpus.target_tokens, source_budget=300, target_budget=320, seed=1, weights=corpus.weights
-    )
+    schedule = Schedule(corpus.lengths, source_budget=300, target_budget=320, seed=1, weights=corpus.weights)
     steps = range(20 * schedule.steps_per_epoch)
-    tokens = [corpus.target_tokens[schedule.batch(step)].sum() for step in steps]
+    tokens = [corpus.lengths.target[schedule.batch(step)].sum() for step in steps]
     assert plan["target_tokens"] == pytest.approx(np.mean(tokens), rel=0.01)
 
 
@@ -142,7 +140,7 @@ def test_a_probe_runs_real_batches_here_and_says_so(data: Path, capsys: pytest.C
 def test_a_probe_on_a_cpu_takes_no_more_than_its_share_of_a_batch(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     config, corpus = resolve(name="tiny"), Corpus(data)
-    schedule = Schedule(corpus.source_tokens, corpus.target_tokens, source_budget=2048, target_budget=2048, seed=1)
+    schedule = Schedule(corpus.lengths, source_budget=2048, target_budget=2048, seed=1)
     sizes = {"schedule": schedule, "vocab_size": 400, "source_vocab_size": None}
     monkeypatch.setattr(probe, "CPU_FLOPS", 5e8)
     found = probe.probe(corpus, config, **sizes)
@@ -154,7 +152,7 @@ def test_a_probe_on_a_cpu_takes_no_more_than_its_share_of_a_batch(data: Path, mo
 def test_the_probe_gives_a_gpu_the_same_words_packed(data: Path) -> None:
     """The packed inputs, which only a GPU is given, have the loss of the padded ones."""
     config, corpus = resolve(name="tiny", settings=["model.dropout=0", *BUDGETS]), Corpus(data)
-    schedule = Schedule(corpus.source_tokens, corpus.target_tokens, source_budget=300, target_budget=320, seed=1)
+    schedule = Schedule(corpus.lengths, source_budget=300, target_budget=320, seed=1)
     model = Transformer(config.model, vocab_size=400, attention=equation_1_choice(config.model)).double()
     found = []
     for layout in ("padded", "packed"):

@@ -117,7 +117,7 @@ def test_several_corpora_with_weights_in_every_format(text: Path, capsys: pytest
     assert [(entry["weight"], entry["kept"]) for entry in report["corpora"]] == [(1, 1000), (2.5, 40), (1, 56)]
     corpus = Corpus(text / "corpus")
     assert np.unique(corpus.weights, return_counts=True)[1].tolist() == [1056, 40]
-    plan = Schedule(corpus.source_tokens, corpus.target_tokens, 500, 500, seed=1, weights=corpus.weights)
+    plan = Schedule(corpus.lengths, 500, 500, seed=1, weights=corpus.weights)
     assert plan.pairs_per_epoch == 1056 + 100
     assert (corpus.origin(1000).corpus, corpus.origin(1000).line) == (str(text / "more.tsv.gz"), 1)
 
@@ -185,8 +185,8 @@ def test_bpe_dropout_stores_pairs_again_and_cuts_their_words_anew(
         sorted(decode(corpus.source.ids(np.array([n]))[0]) for n in range(len(corpus))) for corpus in (once, thrice)
     ]
     assert texts[1] == sorted(texts[0] * 3)
-    assert thrice.source_tokens.sum() > 3 * once.source_tokens.sum(), "some words are cut finer"
-    assert (Corpus(plain, "valid").source_tokens == Corpus(again, "valid").source_tokens).all()
+    assert thrice.lengths.source.sum() > 3 * once.lengths.source.sum(), "some words are cut finer"
+    assert (Corpus(plain, "valid").lengths.source == Corpus(again, "valid").lengths.source).all()
 
 
 @pytest.mark.parametrize(

@@ -10,21 +10,22 @@ import pytest
 from heedful.data import batching
 from heedful.data.appearances import Appearances
 from heedful.data.batching import Schedule
+from heedful.data.corpus import Lengths
 from heedful.data.micro_batches import micro_batches
 from heedful.data.shapes import length_classes, most_pairs, shapes
 from heedful.errors import BatchError
 
 
-def lengths(count: int, *, longest: int = 120, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def lengths(count: int, *, longest: int = 120, seed: int = 0) -> Lengths:
     """Token counts as real text has them: log-normal, the target near the source."""
     rng = np.random.default_rng(seed)
     source = np.clip(rng.lognormal(2.6, 0.6, count), 1, longest - 1).astype(np.int32) + 1
     target = np.clip(source * rng.normal(1.1, 0.25, count), 2, longest).astype(np.int32)
-    return source, target
+    return Lengths(source, target)
 
 
 def schedule(count: int = 3000, *, budget: int = 512, seed: int = 1, **options) -> Schedule:
-    return Schedule(*lengths(count), source_budget=budget, target_budget=budget, seed=seed, **options)
+    return Schedule(lengths(count), source_budget=budget, target_budget=budget, seed=seed, **options)
 
 
 def all_batches(plan: Schedule, epoch: int) -> list[np.ndarray]:
@@ -39,20 +40,20 @@ def test_every_pair_comes_exactly_once_an_epoch() -> None:
 
 
 def test_no_batch_is_over_either_budget_nor_empty() -> None:
-    plan = Schedule(*lengths(3000), source_budget=700, target_budget=300, seed=1)
+    plan = Schedule(lengths(3000), source_budget=700, target_budget=300, seed=1)
     for batch in all_batches(plan, 0):
         assert len(batch)
-        assert plan.source_tokens[batch].sum() <= 700
-        assert plan.target_tokens[batch].sum() <= 300
+        assert plan.lengths.source[batch].sum() <= 700
+        assert plan.lengths.target[batch].sum() <= 300
 
 
 def test_batches_are_cut_as_a_loop_over_pairs_would_cut_them() -> None:
     plan = schedule()
     pairs = plan.epoch(3).pairs
-    limit = {c: most_pairs(c, budget=512) for c in length_classes(plan.longest)}
+    limit = {c: most_pairs(c, budget=512) for c in length_classes(plan.lengths.longest)}
     cuts, source, target, longest, count = [0], 0, 0, 0, 0
     for place, pair in enumerate(pairs):
-        s, t = int(plan.source_tokens[pair]), int(plan.target_tokens[pair])
+        s, t = int(plan.lengths.source[pair]), int(plan.lengths.target[pair])
         new_longest = max(longest, s, t)
         allowed = limit[min(c for c in limit if c >= new_longest)]
         if source + s > 512 or target + t > 512 or count + 1 > allowed:
@@ -60,7 +61,7 @@ def test_batches_are_cut_as_a_loop_over_pairs_would_cut_them() -> None:
             source = target = longest = count = 0
         source, target, longest, count = source + s, target + t, max(longest, s, t), count + 1
     cuts.append(len(pairs))
-    assert plan._cuts(plan.source_tokens[pairs], plan.target_tokens[pairs]).tolist() == cuts
+    assert plan._cuts(plan.lengths.of(pairs)).tolist() == cuts
 
 
 def test_small_chunks_change_no_batch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,11 +73,11 @@ def test_small_chunks_change_no_batch(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("most_cells", [1, 1 << 22])
 def test_counting_lengths_gives_the_line_that_sorting_gives(monkeypatch: pytest.MonkeyPatch, most_cells: int) -> None:
     monkeypatch.setattr(batching, "_MOST_CELLS", most_cells)
-    source, target = lengths(3000)
-    order = batching._sorted_line(source, target, key=np.uint64(1), noisy=False)
-    counted = batching._noiseless_lengths(source, target)
-    assert counted[0].tolist() == source[order].tolist()
-    assert counted[1].tolist() == target[order].tolist()
+    found = lengths(3000)
+    order = batching._sorted_line(found, key=np.uint64(1), noisy=False)
+    counted = batching._noiseless_lengths(found)
+    assert counted.source.tolist() == found.source[order].tolist()
+    assert counted.target.tolist() == found.target[order].tolist()
 
 
 def test_a_seek_gives_the_batch_that_iteration_gives() -> None:
@@ -110,7 +111,7 @@ def test_order_and_company_change_with_the_epoch_and_the_seed() -> None:
 
 def test_the_longest_pairs_change_company_too() -> None:
     plan = schedule(20_000)
-    longest = set(np.argsort(plan.source_tokens)[-200:].tolist())
+    longest = set(np.argsort(plan.lengths.source)[-200:].tolist())
 
     def companions(epoch: int) -> set[tuple[int, int]]:
         batches = (sorted(longest & set(batch.tolist())) for batch in all_batches(plan, epoch))
@@ -121,14 +122,14 @@ def test_the_longest_pairs_change_company_too() -> None:
 
 def test_batches_come_in_random_order_not_by_length() -> None:
     plan = schedule()
-    means = [plan.source_tokens[batch].mean() for batch in all_batches(plan, 0)]
+    means = [plan.lengths.source[batch].mean() for batch in all_batches(plan, 0)]
     assert abs(np.corrcoef(means, np.arange(len(means)))[0, 1]) < 0.3
 
 
 def test_the_batches_of_a_seed_never_change() -> None:
     """Golden numbers, printed by these same lines when the scheme was fixed: a resumed run depends on them."""
     source = 5 + np.arange(200) * 7919 % 41
-    plan = Schedule(source, source + np.arange(200) % 7, source_budget=256, target_budget=256, seed=1)
+    plan = Schedule(Lengths(source, source + np.arange(200) % 7), source_budget=256, target_budget=256, seed=1)
     assert plan.steps_per_epoch == 24
     assert plan.batch(plan.steps_per_epoch + 2).tolist() == [155, 162, 25, 32, 39, 114, 80]
 
@@ -152,21 +153,21 @@ def test_weights_say_how_often_a_pair_comes() -> None:
 
 
 def test_a_sampled_pair_is_never_longer_than_its_bound() -> None:
-    source, target = lengths(1000)
-    appearances = Appearances(source, target, weights=np.repeat([0.3, 1.7], 500))
-    bounds = appearances.bound_tokens
+    found = lengths(1000)
+    appearances = Appearances(found, weights=np.repeat([0.3, 1.7], 500))
+    bounds = appearances.bounds
     everything = np.arange(len(appearances))
     for epoch in range(200):
         pairs = appearances.pairs(everything, seed=1, epoch=epoch)
-        assert (source[pairs] <= bounds[0]).all()
-        assert (target[pairs] <= bounds[1]).all()
+        assert (found.source[pairs] <= bounds.source).all()
+        assert (found.target[pairs] <= bounds.target).all()
 
 
 def test_an_epoch_whose_noise_costs_batches_falls_back_to_the_noiseless_line(monkeypatch: pytest.MonkeyPatch) -> None:
     # Noise that turns the line around: short and long sentences meet, and greedy cutting wastes room.
     monkeypatch.setattr(batching, "_stretched", lambda tokens, random: random % np.uint64(64))
     source = np.repeat([1, 60], 200).astype(np.int32)
-    plan = Schedule(source, source, source_budget=100, target_budget=100, seed=1)
+    plan = Schedule(Lengths(source, source), source_budget=100, target_budget=100, seed=1)
     for epoch in range(3):
         batches = all_batches(plan, epoch)
         assert sorted(np.concatenate(batches).tolist()) == list(range(400))
@@ -178,33 +179,32 @@ def test_a_pair_that_fits_no_batch_is_an_error_with_its_numbers() -> None:
     with pytest.raises(
         BatchError, match=r"pair 1 has 90 target tokens, but a batch holds at most 64: raise training\.tar"
     ):
-        Schedule(np.array([5, 5, 5]), tokens, source_budget=64, target_budget=64, seed=1)
+        Schedule(Lengths(np.array([5, 5, 5]), tokens), source_budget=64, target_budget=64, seed=1)
     with pytest.raises(BatchError, match="there are no pairs"):
-        Schedule(tokens[:0], tokens[:0], source_budget=64, target_budget=64, seed=1)
+        Schedule(Lengths(tokens[:0], tokens[:0]), source_budget=64, target_budget=64, seed=1)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 16])
 def test_pieces_are_the_batch_and_nearly_equal(count: int) -> None:
     plan = schedule(budget=4096)
     for batch in all_batches(plan, 0):
-        sizes = {"source_tokens": plan.source_tokens, "target_tokens": plan.target_tokens}
-        pieces = micro_batches(batch, count=count, **sizes)
+        pieces = micro_batches(batch, count=count, lengths=plan.lengths)
         assert len(pieces) == count
         assert sorted(np.concatenate(pieces).tolist()) == sorted(batch.tolist())
-        for tokens in sizes.values():
+        for tokens in (plan.lengths.source, plan.lengths.target):
             worst = max(abs(tokens[piece].sum() - tokens[batch].sum() / count) for piece in pieces)
             assert worst <= 2.1 * tokens[batch].max() * (count > 1)
 
 
 def test_a_batch_of_fewer_pairs_than_pieces_gives_empty_pieces() -> None:
     tokens = np.array([3, 4])
-    pieces = micro_batches(np.array([1, 0]), count=5, source_tokens=tokens, target_tokens=tokens)
+    pieces = micro_batches(np.array([1, 0]), count=5, lengths=Lengths(tokens, tokens))
     assert sorted(len(piece) for piece in pieces) == [0, 0, 0, 1, 1]
 
 
 def test_ranks_share_the_same_pieces_whatever_their_number() -> None:
     plan = schedule()
-    sizes = {"source_tokens": plan.source_tokens, "target_tokens": plan.target_tokens}
+    sizes = {"source_tokens": plan.lengths.source, "target_tokens": plan.lengths.target}
     pieces = [piece.tolist() for piece in micro_batches(plan.batch(5), count=4, **sizes)]
     for ranks in (1, 2, 4):
         shared = [pieces[number] for rank in range(ranks) for number in range(rank, 4, ranks)]

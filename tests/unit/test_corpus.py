@@ -39,7 +39,7 @@ def test_every_pair_comes_back_in_any_order_out_of_any_shards(
         assert ids.dtype == np.int32
         assert ids.tolist() == [id_ for place in order for id_ in pairs[place][number]]
         assert lengths.tolist() == [len(pairs[place][number]) for place in order]
-    assert corpus.source_tokens.tolist() == [len(source) + 1 for source, _ in pairs]
+    assert corpus.lengths.source.tolist() == [len(source) + 1 for source, _ in pairs]
 
 
 def test_no_pair_is_no_ids(tmp_path: Path) -> None:

@@ -70,13 +70,13 @@ def test_packed_sequences_are_the_sentences_and_the_rest_is_filler(corpus: Corpu
 @pytest.mark.parametrize("pieces", [1, 2, 3, 4, 8])
 @pytest.mark.parametrize("budget", [160, 500, 4096])
 def test_every_piece_of_an_epoch_fits_one_of_at_most_eight_shapes(corpus: Corpus, pieces: int, budget: int) -> None:
-    source, target = corpus.source_tokens, corpus.target_tokens
-    plan = Schedule(source, target, source_budget=budget, target_budget=budget, seed=1)
-    among = shapes(plan.longest, source_budget=budget, target_budget=budget, micro_batches=pieces)
+    lengths = corpus.lengths
+    plan = Schedule(lengths, source_budget=budget, target_budget=budget, seed=1)
+    among = shapes(lengths.longest, source_budget=budget, target_budget=budget, micro_batches=pieces)
     used = set()
     for step in range(plan.steps_per_epoch):
-        for piece in micro_batches(plan.batch(step), count=pieces, source_tokens=source, target_tokens=target):
-            shape = shape_of(piece, source_tokens=source, target_tokens=target, among=among)
+        for piece in micro_batches(plan.batch(step), count=pieces, lengths=lengths):
+            shape = shape_of(piece, lengths=lengths, among=among)
             batch = packed(corpus, piece, shape=shape)
             arrays = (batch.source, batch.target_input, batch.target_output, batch.source_offsets, batch.target_offsets)
             used.add((batch.max_length, *(array.shape for array in arrays)))
@@ -86,7 +86,7 @@ def test_every_piece_of_an_epoch_fits_one_of_at_most_eight_shapes(corpus: Corpus
                 sizes = np.diff(offsets)
                 assert sizes.min() >= 0
                 assert sizes.max() <= batch.max_length
-            assert batch.tokens == target[piece].sum() == (batch.target_output != PAD).sum()
+            assert batch.tokens == lengths.target[piece].sum() == (batch.target_output != PAD).sum()
     assert len(used) <= min(8, len(among))
 
 
@@ -105,7 +105,6 @@ def test_a_piece_too_large_for_every_shape_is_an_error(corpus: Corpus) -> None:
     with pytest.raises(BatchError, match="no shape holds 1500 pairs"):
         shape_of(
             np.arange(1500),
-            source_tokens=corpus.source_tokens,
-            target_tokens=corpus.target_tokens,
+            lengths=corpus.lengths,
             among=shapes(64, source_budget=128, target_budget=128),
         )

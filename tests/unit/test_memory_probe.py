@@ -101,8 +101,7 @@ def test_more_sequences_than_the_kernel_takes_are_refused_until_cut_finer(
 ) -> None:
     batches = packed_batches(data)
     crowded = max((batches.schedule.batch(step) for step in range(batches.schedule.steps_per_epoch)), key=len)
-    tokens = {"source_tokens": batches.corpus.source_tokens, "target_tokens": batches.corpus.target_tokens}
-    halves = max(len(piece) for piece in micro_batches(crowded, count=2, **tokens))
+    halves = max(len(piece) for piece in micro_batches(crowded, count=2, lengths=batches.corpus.lengths))
     limit = (len(crowded) + halves) // 2
     assert halves < limit < len(crowded), "else the test cannot tell them apart"
     monkeypatch.setattr("heedful.training.batches.VARLEN_MAX_SEQUENCES", limit)

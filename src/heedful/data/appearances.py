@@ -15,31 +15,31 @@ from functools import cached_property
 import numpy as np
 
 from heedful.data import noise
+from heedful.data.corpus import Lengths
 
 
 class Appearances:
     """All appearances of an epoch, numbered; which pair stands behind a number may change with the epoch."""
 
-    def __init__(self, source: np.ndarray, target: np.ndarray, *, weights: np.ndarray | None) -> None:
-        self._source, self._target = source, target
+    def __init__(self, lengths: Lengths, *, weights: np.ndarray | None) -> None:
+        self._lengths = lengths
         self._whole: np.ndarray | None = None
         self._samples: list[_Sample] = []
         if weights is not None and not np.all(weights == 1):
-            self._whole = np.repeat(np.arange(len(source), dtype=np.uint32), weights.astype(np.int64))
-            self._samples = [_Sample(weights, share, source, target) for share in _shares(weights)]
+            self._whole = np.repeat(np.arange(len(lengths), dtype=np.uint32), weights.astype(np.int64))
+            self._samples = [_Sample(weights, share, lengths) for share in _shares(weights)]
 
     def __len__(self) -> int:
-        whole = len(self._source) if self._whole is None else len(self._whole)
+        whole = len(self._lengths) if self._whole is None else len(self._whole)
         return whole + sum(sample.size for sample in self._samples)
 
     @cached_property
-    def bound_tokens(self) -> tuple[np.ndarray, np.ndarray]:
-        """Source and target tokens that each appearance has at most, whatever the epoch."""
+    def bounds(self) -> Lengths:
+        """Tokens that each appearance has at most, whatever the epoch."""
         if self._whole is None:
-            return self._source, self._target
-        parts = [(self._source[self._whole], self._target[self._whole]), *(s.bound_tokens for s in self._samples)]
-        source, target = zip(*parts, strict=True)
-        return np.concatenate(source), np.concatenate(target)
+            return self._lengths
+        parts = [self._lengths.of(self._whole), *(sample.bounds for sample in self._samples)]
+        return Lengths(np.concatenate([p.source for p in parts]), np.concatenate([p.target for p in parts]))
 
     def pairs(self, appearances: np.ndarray, *, seed: int, epoch: int) -> np.ndarray:
         """The pairs behind the appearances in this epoch."""
@@ -52,21 +52,20 @@ class Appearances:
 class _Sample:
     """A share of the pairs of one fractional weight."""
 
-    def __init__(self, weights: np.ndarray, share: float, source: np.ndarray, target: np.ndarray) -> None:
+    def __init__(self, weights: np.ndarray, share: float, lengths: Lengths) -> None:
         members = np.flatnonzero(weights % 1 == share).astype(np.uint32)
-        self._line = members[np.lexsort((members, target[members], source[members]))]
+        self._line = members[np.lexsort((members, lengths.target[members], lengths.source[members]))]
         self.size = max(1, round(share * len(members)))
-        self._cells = source[self._line].astype(np.int64) << 32 | target[self._line]
-        self._lengths = source[self._line], target[self._line]
+        self._lengths = lengths.of(self._line)
+        self._cells = self._lengths.source.astype(np.int64) << 32 | self._lengths.target
 
     @cached_property
-    def bound_tokens(self) -> tuple[np.ndarray, np.ndarray]:
+    def bounds(self) -> Lengths:
         # The k-th of the sample lies at (k + u) * distance with 0 <= u < 1, rounded down.
         count = len(self._line)
         first = np.arange(self.size, dtype=np.int64) * count // self.size
         last = np.minimum(count, -(-np.arange(1, self.size + 1, dtype=np.int64) * count // self.size) + 1)
-        source, target = (_window_maxima(lengths, first, last) for lengths in self._lengths)
-        return source, target
+        return Lengths(*(_window_maxima(side, first, last) for side in (self._lengths.source, self._lengths.target)))
 
     def pairs(self, key: np.uint64) -> np.ndarray:
         # Pairs of equal length change places, so that neighbours in the line are not bound to the same epochs.

@@ -22,6 +22,7 @@ import numpy as np
 
 from heedful.data import noise
 from heedful.data.appearances import Appearances
+from heedful.data.corpus import Lengths
 from heedful.data.shapes import length_classes, most_pairs
 from heedful.errors import BatchError
 
@@ -41,23 +42,25 @@ _MOST_CELLS = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """The batches of all steps. Give it ``Corpus.source_tokens``, ``Corpus.target_tokens`` and ``Corpus.weights``.
+    """The batches of all steps. Give it ``Corpus.lengths`` and ``Corpus.weights``.
 
     ``batch(step)`` is an array of pair numbers; with the same arguments it is the same for ever. The plan of the epoch
     last asked for is kept (four bytes a pair).
     """
 
-    source_tokens: np.ndarray
-    target_tokens: np.ndarray
+    lengths: Lengths
     source_budget: int
     target_budget: int
     seed: int
     weights: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        if not len(self.source_tokens):
+        if not len(self.lengths):
             raise BatchError("there are no pairs to make batches of")
-        for side, tokens, budget in self._sides:
+        for side, tokens, budget in (
+            ("source", self.lengths.source, self.source_budget),
+            ("target", self.lengths.target, self.target_budget),
+        ):
             if tokens.max() > budget:
                 pair = int(tokens.argmax())
                 raise BatchError(
@@ -65,18 +68,9 @@ class Schedule:
                     f"raise training.{side}_tokens, or prepare the corpus with a smaller --max-length"
                 )
 
-    @property
-    def _sides(self) -> tuple[tuple[str, np.ndarray, int], ...]:
-        return (("source", self.source_tokens, self.source_budget), ("target", self.target_tokens, self.target_budget))
-
-    @cached_property
-    def longest(self) -> int:
-        """Tokens of the longest side of any pair."""
-        return int(max(self.source_tokens.max(), self.target_tokens.max()))
-
     @cached_property
     def _appearances(self) -> Appearances:
-        return Appearances(self.source_tokens, self.target_tokens, weights=self.weights)
+        return Appearances(self.lengths, weights=self.weights)
 
     @cached_property
     def pairs_per_epoch(self) -> int:
@@ -85,7 +79,7 @@ class Schedule:
 
     @cached_property
     def _fewest(self) -> int:
-        return len(self._cuts(*_noiseless_lengths(*self._appearances.bound_tokens))) - 1
+        return len(self._cuts(_noiseless_lengths(self._appearances.bounds))) - 1
 
     @cached_property
     def steps_per_epoch(self) -> int:
@@ -107,11 +101,11 @@ class Schedule:
         return kept[1]
 
     def _plan(self, epoch: int) -> EpochPlan:
-        bounds = self._appearances.bound_tokens
+        bounds = self._appearances.bounds
         for noisy in (True, False):
-            line = _sorted_line(*bounds, key=noise.key("order", self.seed, epoch), noisy=noisy)
+            line = _sorted_line(bounds, key=noise.key("order", self.seed, epoch), noisy=noisy)
             pairs = self._appearances.pairs(line, seed=self.seed, epoch=epoch)
-            cuts = self._cuts(self.source_tokens[pairs], self.target_tokens[pairs])
+            cuts = self._cuts(self.lengths.of(pairs))
             if len(cuts) - 1 <= self.steps_per_epoch:
                 break
         else:
@@ -120,13 +114,13 @@ class Schedule:
         order = noise.permutation(noise.key("batches", self.seed, epoch), self.steps_per_epoch)
         return EpochPlan(pairs, cuts, order)
 
-    def _cuts(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    def _cuts(self, line: Lengths) -> np.ndarray:
         """Where the batches of a line begin, and its end: each takes as many pairs as fit."""
         limits = self._limits
-        cuts, start, size = [0], 0, len(source)
+        cuts, start, size = [0], 0, len(line)
         chunk = max(_CHUNK, 2 * max(self._budgets))  # every pair has a token: a chunk holds more than one batch
         while start < size:
-            s, t = source[start : start + chunk], target[start : start + chunk]
+            s, t = line.source[start : start + chunk], line.target[start : start + chunk]
             limit = limits[np.maximum(s, t)]
             found = _chunk_cuts(np.cumsum(s, dtype=np.int64), np.cumsum(t, dtype=np.int64), limit, self._budgets)
             if start + chunk < size:
@@ -138,9 +132,9 @@ class Schedule:
     @cached_property
     def _limits(self) -> np.ndarray:
         """The pairs that a batch with a side of so many tokens may hold."""
-        classes = np.array(length_classes(self.longest))
+        classes = np.array(length_classes(self.lengths.longest))
         limits = np.array([most_pairs(c, budget=max(self._budgets)) for c in classes])
-        return limits[np.searchsorted(classes, np.arange(self.longest + 1))]
+        return limits[np.searchsorted(classes, np.arange(self.lengths.longest + 1))]
 
     @property
     def _budgets(self) -> tuple[int, int]:
@@ -164,13 +158,13 @@ class EpochPlan:
         return self.pairs[self.cuts[place] : self.cuts[place + 1]]
 
 
-def _sorted_line(source: np.ndarray, target: np.ndarray, *, key: np.uint64, noisy: bool) -> np.ndarray:
+def _sorted_line(lengths: Lengths, *, key: np.uint64, noisy: bool) -> np.ndarray:
     """The order of pairs by source length, then by target length up and down in turn; equal ones in random order.
 
     Turning at each source length keeps neighbours alike across the turn. One sort of 64-bit numbers that hold
     lengths, random bits and the position: no two are equal, so the order does not depend on the sort's kind.
     """
-    size = len(source)
+    source, target, size = lengths.source, lengths.target, len(lengths)
     s_bits, t_bits = ((int(tokens.max() * (1 + 2 * NOISE)) + 1).bit_length() for tokens in (source, target))
     place_bits = max(1, (size - 1).bit_length())
     spare = 64 - s_bits - t_bits - place_bits
@@ -192,8 +186,9 @@ def _sorted_line(source: np.ndarray, target: np.ndarray, *, key: np.uint64, nois
     return keys.astype(np.uint32)
 
 
-def _noiseless_lengths(source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _noiseless_lengths(lengths: Lengths) -> Lengths:
     """The lengths of `_sorted_line` without noise: which pair has which length does not matter, so counting will do."""
+    source, target = lengths.source, lengths.target
     width = int(target.max()) + 1
     size = (int(source.max()) + 1) * width
     if size <= _MOST_CELLS:
@@ -205,7 +200,7 @@ def _noiseless_lengths(source: np.ndarray, target: np.ndarray) -> tuple[np.ndarr
         cells, counts = np.unique(_cells(source, target, width), return_counts=True)
     s = cells // width
     t = np.where(s & 1, width - 1 - cells % width, cells % width)
-    return np.repeat(s.astype(np.int32), counts), np.repeat(t.astype(np.int32), counts)
+    return Lengths(np.repeat(s.astype(np.int32), counts), np.repeat(t.astype(np.int32), counts))
 
 
 def _cells(source: np.ndarray, target: np.ndarray, width: int) -> np.ndarray:

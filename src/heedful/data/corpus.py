@@ -17,11 +17,36 @@ from heedful.data.manifest import SIDES, StoredSide, check_files, damaged, read_
 from heedful.errors import CorpusError
 
 
+@dataclass(frozen=True, eq=False)
+class Lengths:
+    """Tokens of each pair on both sides, as the model sees them: its subwords, and END or START."""
+
+    source: np.ndarray
+    target: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def of(self, pairs: np.ndarray) -> Lengths:
+        """The lengths of these pairs alone."""
+        return Lengths(self.source[pairs], self.target[pairs])
+
+    @cached_property
+    def longest(self) -> int:
+        """Tokens of the longest side of any pair; 0 where there are none."""
+        return int(max(self.source.max(initial=0), self.target.max(initial=0)))
+
+    @cached_property
+    def totals(self) -> tuple[int, int]:
+        """All source tokens and all target tokens."""
+        return int(self.source.sum(dtype=np.int64)), int(self.target.sum(dtype=np.int64))
+
+
 @dataclass(frozen=True)
 class Side:
     """One language of a split."""
 
-    lengths: np.ndarray
+    id_counts: np.ndarray
     """Subwords of each pair, without control ids."""
     offsets: np.ndarray
     """Where each pair's ids begin, counted over all shards."""
@@ -31,7 +56,7 @@ class Side:
 
     def ids(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The ids of the pairs, one after the other, as int32, and each pair's number of ids."""
-        lengths = self.lengths[pairs].astype(np.int64)
+        lengths = self.id_counts[pairs].astype(np.int64)
         starts = self.offsets[pairs].astype(np.int64)
         shard_of = np.searchsorted(self.first_ids, starts, side="right") - 1
         ends = np.cumsum(lengths)
@@ -77,14 +102,9 @@ class Corpus:
         return self._stored.pairs
 
     @cached_property
-    def source_tokens(self) -> np.ndarray:
-        """Tokens of each pair's source as the encoder sees it: its subwords and END."""
-        return self.source.lengths.astype(np.int32) + 1
-
-    @cached_property
-    def target_tokens(self) -> np.ndarray:
-        """Tokens of each pair's target as the decoder sees it: START and the subwords in, the subwords and END out."""
-        return self.target.lengths.astype(np.int32) + 1
+    def lengths(self) -> Lengths:
+        """Tokens of each pair: the encoder sees the subwords and END, the decoder START and the subwords."""
+        return Lengths(*(side.id_counts.astype(np.int32) + 1 for side in (self.source, self.target)))
 
     @cached_property
     def weights(self) -> np.ndarray:
@@ -107,7 +127,7 @@ class Corpus:
     def _side(self, stored: StoredSide) -> Side:
         id_type = "<u2" if self.manifest.id_type == "uint16" else "<u4"
         return Side(
-            lengths=self._mapped(stored.lengths, "<u2" if stored.length_type == "uint16" else "<u4"),
+            id_counts=self._mapped(stored.lengths, "<u2" if stored.length_type == "uint16" else "<u4"),
             offsets=self._mapped(stored.offsets, "<u8"),
             shards=tuple(self._mapped(shard.file, id_type) for shard in stored.shards),
             first_ids=np.array([shard.first_id for shard in stored.shards], np.int64),
@@ -120,7 +140,7 @@ class Corpus:
             problems[self._stored.corpora] = "names a text that the manifest does not"
         for name in SIDES:
             side, stored = getattr(self, name), getattr(self._stored, name)
-            ends = np.cumsum(side.lengths, dtype=np.uint64)
+            ends = np.cumsum(side.id_counts, dtype=np.uint64)
             fits = np.array_equal(side.offsets[1:], ends[:-1]) and not side.offsets[:1].any()
             if not fits or int(ends[-1] if len(ends) else 0) != stored.ids:
                 problems[stored.offsets] = f"does not fit {stored.lengths}"

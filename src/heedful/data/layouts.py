@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heedful.data.corpus import Corpus, Side
+from heedful.data.corpus import Corpus, Lengths, Side
 from heedful.data.shapes import Shape
 from heedful.errors import BatchError
 from heedful.symbols import END, PAD, START
@@ -88,13 +88,10 @@ def packed(corpus: Corpus, pairs: np.ndarray, *, shape: Shape) -> Packed:
     )
 
 
-def shape_of(
-    pairs: np.ndarray, *, source_tokens: np.ndarray, target_tokens: np.ndarray, among: Sequence[Shape]
-) -> Shape:
-    """The first shape that holds the pairs; ``source_tokens`` and ``target_tokens`` are those of the whole corpus."""
-    source, target = source_tokens[pairs], target_tokens[pairs]
-    longest = int(max(source.max(initial=0), target.max(initial=0)))
-    totals = int(source.sum()), int(target.sum())
+def shape_of(pairs: np.ndarray, *, lengths: Lengths, among: Sequence[Shape]) -> Shape:
+    """The first shape that holds the pairs; ``lengths`` are those of the whole corpus."""
+    here = lengths.of(pairs)
+    longest, totals = here.longest, here.totals
     for shape in among:
         fits = totals[0] <= shape.source_tokens and totals[1] <= shape.target_tokens and longest <= shape.max_length
         if fits and len(pairs) + _filler_count(shape, source=totals[0], target=totals[1]) <= shape.sequences:

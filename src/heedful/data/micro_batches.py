@@ -13,29 +13,25 @@ from __future__ import annotations
 
 import numpy as np
 
+from heedful.data.corpus import Lengths
 
-def micro_batches(
-    pairs: np.ndarray, *, count: int, source_tokens: np.ndarray, target_tokens: np.ndarray
-) -> list[np.ndarray]:
-    """The batch in ``count`` pieces; a batch of fewer pairs gives some empty pieces.
 
-    ``source_tokens`` and ``target_tokens`` are those of the whole corpus, as a `Schedule` has them.
-    """
+def micro_batches(pairs: np.ndarray, *, count: int, lengths: Lengths) -> list[np.ndarray]:
+    """The batch in ``count`` micro-batches, some empty where it has fewer pairs; ``lengths``: of the whole corpus."""
     if count == 1:
         return [pairs]
     larger = -(-count // 2)
-    inside = _arc(source_tokens[pairs], target_tokens[pairs], share=larger / count)
-    sizes = {"source_tokens": source_tokens, "target_tokens": target_tokens}
-    first = micro_batches(pairs[inside], count=larger, **sizes)
-    return first + micro_batches(pairs[~inside], count=count - larger, **sizes)
+    inside = _arc(lengths.of(pairs), share=larger / count)
+    first = micro_batches(pairs[inside], count=larger, lengths=lengths)
+    return first + micro_batches(pairs[~inside], count=count - larger, lengths=lengths)
 
 
-def _arc(source: np.ndarray, target: np.ndarray, *, share: float) -> np.ndarray:
+def _arc(lengths: Lengths, *, share: float) -> np.ndarray:
     """Which places of the ring lie in an arc with this share of the source and of the target."""
-    size = len(source)
+    size = len(lengths)
     if not size:
         return np.zeros(0, bool)
-    s, t = np.concatenate(([0.0], np.cumsum(source))), np.concatenate(([0.0], np.cumsum(target)))
+    s, t = (np.concatenate(([0.0], np.cumsum(side))) for side in (lengths.source, lengths.target))
     around = np.concatenate((s, s[1:] + s[-1]))
     target_around = np.concatenate((t, t[1:] + t[-1]))
     width = share * s[-1]

@@ -79,7 +79,7 @@ def opened(folder: Path, problems: list[str]) -> tuple[Corpus | None, Vocabulary
 def scheduled(corpus: Corpus, config: Config, problems: list[str]) -> Schedule | None:
     """The batches, if every pair fits into one and every position has its encoding."""
     training, model = config.training, config.model
-    longest = max(int(side.max(initial=0)) for side in (corpus.source_tokens, corpus.target_tokens))
+    longest = corpus.lengths.longest
     if model.positions == "learned" and longest > model.max_positions:
         problems.append(
             f"model.max_positions = {model.max_positions}, but the longest side of a pair has {longest:,} tokens: "
@@ -87,8 +87,7 @@ def scheduled(corpus: Corpus, config: Config, problems: list[str]) -> Schedule |
         )
     try:
         return Schedule(
-            corpus.source_tokens,
-            corpus.target_tokens,
+            corpus.lengths,
             source_budget=training.source_tokens,
             target_budget=training.target_tokens,
             seed=training.seed,

@@ -113,7 +113,7 @@ def _planned(checked: _Checked, *, processes: int, accelerator: str | None, outp
     steps = min(training.steps, int(60 * training.minutes / step_seconds)) if training.minutes else training.steps
     seconds = steps * step_seconds
     budgets = {"source_budget": training.source_tokens, "target_budget": training.target_tokens}
-    largest = shapes(schedule.longest, micro_batches=training.micro_batches, **budgets)[-1]
+    largest = shapes(schedule.lengths.longest, micro_batches=training.micro_batches, **budgets)[-1]
     piece = {"source_tokens": largest.source_tokens, "target_tokens": largest.target_tokens}
     return Plan(
         vocabulary=checked.vocabulary,
@@ -191,11 +191,11 @@ def _mean_step(checked: _Checked) -> tuple[float, float, float]:
     encoder = decoder = cross = 0.0
     for weight in np.unique(corpus.weights):
         pairs = corpus.weights == weight
-        source, target = corpus.source_tokens[pairs], corpus.target_tokens[pairs]
+        lengths = corpus.lengths.of(pairs)
         share = float(weight) / steps
-        scores = attention_scores(source, target_lengths=target, neighbourhood=model.neighbourhood)
-        source_tokens += share * float(source.sum())
-        target_tokens += share * float(target.sum())
+        scores = attention_scores(lengths.source, target_lengths=lengths.target, neighbourhood=model.neighbourhood)
+        source_tokens += share * lengths.totals[0]
+        target_tokens += share * lengths.totals[1]
         encoder, decoder, cross = (
             mean + share * more
             for mean, more in ((encoder, scores.encoder), (decoder, scores.decoder), (cross, scores.cross))

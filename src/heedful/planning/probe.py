@@ -93,7 +93,7 @@ def probe(
             if number:  # the first one pays for starting up
                 seconds += took
                 flops += _flops(corpus, pairs, config, vocab_size=vocab_size)
-                tokens += int(corpus.target_tokens[pairs].sum())
+                tokens += corpus.lengths.of(pairs).totals[1]
         matmul = _matmul_flops(device, half=half)
     except torch.OutOfMemoryError:
         raise HeedfulError(
@@ -115,8 +115,7 @@ def _piece(
 ) -> np.ndarray:
     """The pairs of a step's first piece; on a CPU as many of them as are done in about a second."""
     batch = schedule.batch(step % schedule.steps_per_epoch)
-    tokens = {"source_tokens": corpus.source_tokens, "target_tokens": corpus.target_tokens}
-    pairs = micro_batches(batch, count=config.training.micro_batches, **tokens)[0]
+    pairs = micro_batches(batch, count=config.training.micro_batches, lengths=corpus.lengths)[0]
     pairs = pairs if len(pairs) else batch
     if device != "cpu":
         return pairs
@@ -125,13 +124,13 @@ def _piece(
 
 
 def _flops(corpus: Corpus, pairs: np.ndarray, config: Config, *, vocab_size: int) -> float:
-    source, target = corpus.source_tokens[pairs], corpus.target_tokens[pairs]
-    scores = attention_scores(source, target_lengths=target, neighbourhood=config.model.neighbourhood)
+    lengths = corpus.lengths.of(pairs)
+    scores = attention_scores(lengths.source, target_lengths=lengths.target, neighbourhood=config.model.neighbourhood)
     return step_flops(
         config.model,
         vocab_size=vocab_size,
-        source_tokens=int(source.sum()),
-        target_tokens=int(target.sum()),
+        source_tokens=lengths.totals[0],
+        target_tokens=lengths.totals[1],
         scores=scores,
     )
 
@@ -146,11 +145,10 @@ def _inputs(
         rows = padded(corpus, pairs)
         source, target = sent(rows.source), sent(rows.target_input)
         return Inputs(source, target, sent(rows.target_output), padded_layout(source), padded_layout(target))
-    tokens = {"source_tokens": corpus.source_tokens, "target_tokens": corpus.target_tokens}
     training = config.training
     budgets = {"source_budget": training.source_tokens, "target_budget": training.target_tokens}
-    among = shapes(schedule.longest, micro_batches=training.micro_batches, **budgets)
-    line = packed(corpus, pairs, shape=shape_of(pairs, among=among, **tokens))
+    among = shapes(schedule.lengths.longest, micro_batches=training.micro_batches, **budgets)
+    line = packed(corpus, pairs, shape=shape_of(pairs, lengths=corpus.lengths, among=among))
     source_layout, target_layout = (
         Packed(sent(offsets), tokens=len(ids), max_length=line.max_length)
         for offsets, ids in ((line.source_offsets, line.source), (line.target_offsets, line.target_input))

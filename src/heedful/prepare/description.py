@@ -24,8 +24,7 @@ def described(folder: Path, *, samples: int, seed: int, verify: bool) -> dict[st
     splits: dict[str, Any] = {}
     for name in manifest.splits:
         corpus = Corpus(folder, name, verify=False)
-        tokens = {"source": corpus.source_tokens, "target": corpus.target_tokens}
-        lengths = {side: lengths_report(np.bincount(count)) for side, count in tokens.items()}
+        lengths = {side: lengths_report(np.bincount(getattr(corpus.lengths, side))) for side in SIDES}
         splits[name] = {"pairs": len(corpus), "lengths": lengths}
     return {
         "folder": str(folder),
@@ -42,17 +41,17 @@ def described(folder: Path, *, samples: int, seed: int, verify: bool) -> dict[st
 def fill(folder: Path, *, tokens: int, seed: int) -> dict[str, Any]:
     """How full the batches of one epoch are when a batch holds at most ``tokens`` on each side."""
     corpus = Corpus(folder, verify=False)
-    source, target = corpus.source_tokens, corpus.target_tokens
-    schedule = Schedule(source, target, source_budget=tokens, target_budget=tokens, seed=seed, weights=corpus.weights)
+    lengths = corpus.lengths
+    schedule = Schedule(lengths, source_budget=tokens, target_budget=tokens, seed=seed, weights=corpus.weights)
     plan = schedule.epoch(0)
-    among = shapes(schedule.longest, source_budget=tokens, target_budget=tokens)
+    among = shapes(lengths.longest, source_budget=tokens, target_budget=tokens)
     rows: list[tuple[int, int, int, int]] = []
     used: set[int] = set()
     for index in range(len(plan)):
         pairs = plan.batch(index)
-        s, t = source[pairs], target[pairs]
-        rows.append((len(pairs), int(s.sum()), int(t.sum()), len(pairs) * (int(s.max()) + int(t.max()))))
-        used.add(shape_of(pairs, source_tokens=source, target_tokens=target, among=among).max_length)
+        here = lengths.of(pairs)
+        rows.append((len(pairs), *here.totals, len(pairs) * int(here.source.max() + here.target.max())))
+        used.add(shape_of(pairs, lengths=lengths, among=among).max_length)
     pairs, s, t, places = np.array(rows).T
     return {
         "tokens": tokens,

@@ -79,14 +79,13 @@ class Batches:
         self.corpus, self._device, self._world = corpus, device, world
         self._layout = layout
         self.schedule = Schedule(
-            corpus.source_tokens,
-            corpus.target_tokens,
+            corpus.lengths,
             source_budget=training.source_tokens,
             target_budget=training.target_tokens,
             seed=training.seed if seed is None else seed,
             weights=corpus.weights,
         )
-        self.longest = max(longest, self.schedule.longest)
+        self.longest = max(longest, corpus.lengths.longest)
         self._cut(training.micro_batches)
 
     def recut(self, count: int) -> Batches:
@@ -104,14 +103,15 @@ class Batches:
     def step(self, step: int) -> StepBatch:
         """The batch of a step, steps counted from 1."""
         pairs = self.schedule.batch(step - 1)
-        tokens = {"source_tokens": self.corpus.source_tokens, "target_tokens": self.corpus.target_tokens}
-        cut = micro_batches(pairs, count=self._count, **tokens)
+        lengths = self.corpus.lengths
+        cut = micro_batches(pairs, count=self._count, lengths=lengths)
+        source_tokens, target_tokens = lengths.of(pairs).totals
         mine = range(self._world.rank, self._count, self._world.size)
         return StepBatch(
             step,
             [self._piece(index, cut[index]) for index in mine if len(cut[index])],
-            target_tokens=int(self.corpus.target_tokens[pairs].sum()),
-            source_tokens=int(self.corpus.source_tokens[pairs].sum()),
+            target_tokens=target_tokens,
+            source_tokens=source_tokens,
             pairs=pairs,
         )
 
@@ -120,8 +120,8 @@ class Batches:
             rows = padded(self.corpus, pairs)
             source, given, wanted = (self._sent(x) for x in (rows.source, rows.target_input, rows.target_output))
             return Piece(index, source, given, wanted, padded_layout(source), padded_layout(given))
-        tokens = {"source_tokens": self.corpus.source_tokens, "target_tokens": self.corpus.target_tokens}
-        line = packed(self.corpus, pairs, shape=shape_of(pairs, among=self.shapes, **tokens))
+        shape = shape_of(pairs, lengths=self.corpus.lengths, among=self.shapes)
+        line = packed(self.corpus, pairs, shape=shape)
         source, given, wanted = (self._sent(x) for x in (line.source, line.target_input, line.target_output))
         most = max(_last_used(line.source_offsets), _last_used(line.target_offsets))
         if most > VARLEN_MAX_SEQUENCES:

@@ -43,11 +43,11 @@ def device_facts(device: torch.device) -> DeviceFacts:
 
 def batch_flops(batch: StepBatch, *, corpus: Corpus, model: ModelConfig, vocab_size: int) -> float:
     """Operations that a step's global batch needs."""
-    source, target = corpus.source_tokens[batch.pairs], corpus.target_tokens[batch.pairs]
+    lengths = corpus.lengths.of(batch.pairs)
     return step_flops(
         model,
         vocab_size=vocab_size,
         source_tokens=batch.source_tokens,
         target_tokens=batch.target_tokens,
-        scores=attention_scores(source, target_lengths=target, neighbourhood=model.neighbourhood),
+        scores=attention_scores(lengths.source, target_lengths=lengths.target, neighbourhood=model.neighbourhood),
     )

@@ -97,11 +97,8 @@ def _fits(trainer: Trainer, batches: Batches) -> bool:
 def _largest(batches: Batches) -> StepBatch:
     """A step of one piece: the fullest of the shape with the longest sentences, or of padded rows the widest."""
     plan = batches.schedule.epoch(0)
-    tokens = batches.corpus.source_tokens, batches.corpus.target_tokens
-    widths = [
-        max(int(side[pairs].max()) for side in tokens) * len(pairs)
-        for pairs in (plan.batch(index) for index in _sampled(len(plan)))
-    ]
+    lengths = batches.corpus.lengths
+    widths = [lengths.of(pairs).longest * len(pairs) for pairs in (plan.batch(index) for index in _sampled(len(plan)))]
     index = int(_sampled(len(plan))[int(np.argmax(widths))])
     step = batches.step(index + 1)
     pieces: list[Piece] = step.pieces[:1]

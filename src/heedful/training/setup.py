@@ -97,7 +97,7 @@ def prepared_run(task: Task, *, device: torch.device, world: World, translate: T
         load_weights(trainer.model, _init_weights(task.init, corpus), where=str(task.init))
     layout = trainer.model.attention.layout
     valid = Corpus(task.data, "valid", verify=False) if "valid" in corpus.manifest.splits else None
-    longest = 0 if valid is None else int(max(valid.source_tokens.max(), valid.target_tokens.max()))
+    longest = 0 if valid is None else valid.lengths.longest
     common = {"layout": layout, "device": device, "world": world}
     batches = Batches(corpus, task.config.training, longest=longest, **common)
     validation = None
@@ -125,7 +125,7 @@ def built_model(config: Config, corpus: Corpus, precision: Precision) -> Transfo
     source, target = vocabulary_sizes(corpus)
     attention = choose_attention(config.model, device=precision.device, half_precision=precision.half)
     if config.model.positions == "learned":
-        longest = int(max(corpus.source_tokens.max(), corpus.target_tokens.max()))
+        longest = corpus.lengths.longest
         if longest > config.model.max_positions:
             raise TrainingError(
                 f"the corpus has a sentence of {longest} tokens, but learned positions end at "
