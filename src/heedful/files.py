@@ -16,7 +16,7 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -107,6 +107,11 @@ def require_format(value: dict[str, Any], path: Path, *, name: str, version: int
         raise error(
             f"{path} is of format version {value.get('format_version')!r:.40}; this heedful reads version {version}"
         )
+
+
+def folder_size(folder: Path) -> int:
+    """The bytes of all files in a folder and below."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 # Writing
@@ -246,6 +251,36 @@ def require_only_ours(folder: Path, *, ours: Iterable[str], error: type[HeedfulE
             f"{folder} holds {', '.join(foreign[:3])}{more} beside the {what}, and replacing it would remove that too: "
             "move it elsewhere, or give another folder"
         )
+
+
+def require_replaceable(
+    folder: Path,
+    *,
+    overwrite: bool,
+    what: str,
+    is_one: Callable[[Path], bool],
+    ours: Iterable[str],
+    error: type[HeedfulError],
+) -> None:
+    """Raise where a new folder must not take a place: one that is taken, unless it is asked for and removes only ours.
+
+    ``what``: as in "a bundle"; ``is_one``: whether the folder there is such a one; ``ours``: the names it may hold.
+    """
+    try:
+        if not folder.exists():
+            return
+        if Path.cwd().is_relative_to(folder.resolve()):
+            raise error(f"{folder} is or holds the folder that you are in, and cannot be replaced: give a new one")
+        if not overwrite:
+            raise error(f"{folder} is there already: give another folder, or --overwrite to replace it")
+        if folder.is_dir() and not any(folder.iterdir()):
+            return
+        if not folder.is_dir() or not is_one(folder):
+            kind = what.split()[-1]
+            raise error(f"{folder} is not {what}, and only {kind}s are overwritten: give another folder")
+        require_only_ours(folder, ours=ours, error=error, what=what.split()[-1])
+    except OSError as problem:
+        raise error(f"{folder} cannot be written: {reason(problem)}") from None
 
 
 @contextlib.contextmanager

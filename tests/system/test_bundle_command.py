@@ -176,7 +176,13 @@ def test_other_commands_work_on_it_or_say_why_not(
         (("--card", "empty.md"), "--card empty.md is empty"),
         (("--card", "picture.png"), "--card picture.png is not UTF-8 text"),
         (("--output", "others", "--overwrite"), "others is not a bundle, and only bundles are overwritten"),
-        (("--output", "empty.md/given"), "could not be written"),
+        (("--output", "empty.md/given"), "cannot be made: "),
+        (("--output", "."), "error: . is or holds the folder that you are in, and cannot be replaced"),
+        (("--output", ".", "--overwrite"), "error: . is or holds the folder that you are in"),
+        (("--output", "/", "--overwrite"), "error: / is or holds the folder that you are in"),
+        (("--output", "x" * 300), "cannot be written: File name too long"),
+        (("--card", "/dev/zero"), "--card /dev/zero cannot be read: it is a device or a pipe"),
+        (("--card", "x" * 300), "cannot be read: File name too long"),
     ],
 )
 def test_a_users_mistake_is_said_and_nothing_is_written(
@@ -198,3 +204,16 @@ def test_a_users_mistake_is_said_and_nothing_is_written(
     assert code == 2
     assert message in errors
     assert files_in(tmp_path) == before
+
+
+def test_an_empty_folder_is_filled_and_a_file_of_somebody_else_stops_the_next(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    again = ("bundle", run, "--output", tmp_path, "--overwrite")
+    assert run_here(capsys, *again)[0] == 0
+    assert (tmp_path / "run.json").is_file()
+    (tmp_path / "thesis.txt").write_text("years of work")
+    code, _, errors = run_here(capsys, *again)
+    assert code == 2
+    assert "holds thesis.txt beside the bundle, and replacing it would remove that too" in errors
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"

@@ -9,6 +9,10 @@ from typing import Any
 from heedful.cli.options import AsJson, Flag
 from heedful.cli.terminal import print_json
 from heedful.errors import HeedfulError
+from heedful.files import folder_size, read_small, reason, sha256
+
+LONGEST_CARD = 1 << 20
+"""Bytes."""
 
 
 def bundle(
@@ -52,7 +56,6 @@ def bundle(
     """
     spoken = _languages(languages)
     text = None if card is None else _text(card)
-    from heedful.runs.atomic import sha256
     from heedful.runs.bundle import write_bundle
     from heedful.runs.card import CARD
     from heedful.runs.card import languages as known_languages
@@ -67,7 +70,7 @@ def bundle(
         "storage": storage,
         "step": again.step,
         "parameters": again.description["parameters"],
-        "bytes": sum(path.stat().st_size for path in output.rglob("*") if path.is_file()),
+        "bytes": folder_size(output),
         "weights": {"file": str(weights), "bytes": weights.stat().st_size, "sha256": sha256(weights)},
         "languages": None if spoken is None else "-".join(spoken),
         "card": str(output / CARD) if (output / CARD).exists() else None,
@@ -99,12 +102,12 @@ def _languages(given: str | None) -> tuple[str, str] | None:
 def _text(path: Path) -> bytes:
     """A card: text, so that every program can show it."""
     try:
-        content = path.read_bytes()
+        content = read_small(path, most=LONGEST_CARD)
         content.decode("utf-8")
     except UnicodeDecodeError:
         raise HeedfulError(f"--card {path} is not UTF-8 text") from None
     except OSError as error:
-        raise HeedfulError(f"--card {path} cannot be read: {error.strerror}") from None
+        raise HeedfulError(f"--card {path} cannot be read: {reason(error)}") from None
     if not content.strip():
         raise HeedfulError(f"--card {path} is empty")
     return content

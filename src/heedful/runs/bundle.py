@@ -14,12 +14,15 @@ from safetensors.torch import save
 from torch import Tensor
 
 from heedful.errors import CheckpointError
-from heedful.runs.atomic import new_folder, sha256, write_json
+from heedful.files import new_folder, require_replaceable, sha256, write_json
 from heedful.runs.card import CARD, languages
 from heedful.runs.entries import AVERAGED, FORMAT, FORMAT_VERSION, MODEL, STATE
 from heedful.runs.models import SavedModel
 from heedful.runs.run_folder import RUN, read_run
 from heedful.runs.storage import packed
+
+_FILES = (RUN, CARD, AVERAGED, "tokenizer", "source-tokenizer", "target-tokenizer")
+"""All that a bundle may hold."""
 
 
 def write_bundle(
@@ -36,14 +39,15 @@ def write_bundle(
     ``card``: what ``README.md`` says of the model, the one in the model's own folder when not given. ``spoken``: the
     languages of source and target, what `languages` finds when not given.
     """
-    if folder.exists():
-        _require_replaceable(folder, overwrite=overwrite)
+    require_replaceable(
+        folder, overwrite=overwrite, what="a bundle", is_one=_is_bundle, ours=_FILES, error=CheckpointError
+    )
     own_card = saved.run / CARD
     if card is None and own_card.is_file():
         card = own_card.read_bytes()
     description = _description(saved, spoken or languages(saved.description))
     try:
-        with new_folder(folder) as place:
+        with new_folder(folder, error=CheckpointError) as place:
             for name in {side["folder"] for side in saved.description["vocabularies"].values()}:
                 shutil.copytree(saved.run / name, place / name)
             _write_weights(packed(saved.model.state_dict(), storage), place / AVERAGED, saved.step, storage=storage)
@@ -80,11 +84,5 @@ def _description(saved: SavedModel, spoken: tuple[str, str] | None) -> dict[str,
     }
 
 
-def _require_replaceable(folder: Path, *, overwrite: bool) -> None:
-    """Only a bundle may be replaced: a run in training, or somebody's other files, would be lost."""
-    if not overwrite:
-        raise CheckpointError(f"{folder} is there already: give another folder, or --overwrite to replace it")
-    if folder.is_dir() and not any(folder.iterdir()):
-        return
-    if not (folder / RUN).is_file() or not read_run(folder).get("bundle"):
-        raise CheckpointError(f"{folder} is not a bundle, and only bundles are overwritten: give another folder")
+def _is_bundle(folder: Path) -> bool:
+    return (folder / RUN).is_file() and bool(read_run(folder).get("bundle"))
