@@ -12,7 +12,7 @@ from rivals.engine import END, PAD, START, Engine, Search, Sizes
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "src"))  # this runs in an environment without heedful
 
-from heedful.export.ctranslate2_layers import NEVER, fill_layer
+from heedful.export.ctranslate2_model import NEVER, fill_layer
 
 
 def build(sizes: Sizes, *, device: str, half: bool, compute_type: str) -> Engine:

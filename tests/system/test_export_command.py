@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from heedful import Config, ModelConfig, Transformer
-from heedful.errors import ExportError
+from heedful.errors import CheckpointError, ExportError
 from heedful.export.ctranslate2_model import write_ctranslate2
 from heedful.export.marian_model import write_marian
 from heedful.runs.models import SavedModel
@@ -200,6 +200,45 @@ def test_nothing_is_lost_to_an_export(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="is not an export, and only exports are overwritten"):
         write_marian(saved(), tmp_path / "mine", overwrite=True)
     assert (tmp_path / "mine" / "diary.txt").read_text() == "dear diary"
+    (place / "notes.txt").write_text("mine")
+    with pytest.raises(ExportError, match=r"holds notes.txt beside the export, and replacing it would remove that too"):
+        write_marian(saved(), place, overwrite=True)
+    assert (place / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("write", [write_ctranslate2, write_marian])
+def test_a_model_that_has_broken_down_is_refused(write: Any, tmp_path: Path) -> None:
+    model = saved()
+    with torch.no_grad():
+        model.model.state_dict()["encoder.layers.1.feed_forward.w_1.weight"][3, 4] = torch.nan
+    with pytest.raises(CheckpointError, match=r"1.feed_forward.w_1.weight holds weights that are not numbers"):
+        write(model, tmp_path / "engine")
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        (".", "is or holds the folder that you are in, and cannot be replaced: give a new one"),
+        ("/", "is or holds the folder that you are in, and cannot be replaced: give a new one"),
+        ("x" * 300, "cannot be written: File name too long"),
+        ("mine/below", "cannot be made: "),
+    ],
+)
+def test_a_place_that_cannot_be_an_export_is_named(
+    place: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine").write_text("mine")
+    with pytest.raises(ExportError, match=message):
+        write_marian(saved(), Path(place), overwrite=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_the_benchmarks_can_fill_layers_without_torch() -> None:
+    code = "import sys; sys.modules.update(torch=None, tokenizers=None, safetensors=None)\n"
+    code += "from heedful.export.ctranslate2_model import NEVER, fill_layer"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_mistakes_say_what_to_do(

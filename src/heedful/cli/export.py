@@ -7,6 +7,7 @@ from pathlib import Path
 from heedful.cli.options import AsJson, Flag
 from heedful.cli.terminal import print_json
 from heedful.errors import ExportError
+from heedful.files import folder_size
 
 
 def export(
@@ -58,7 +59,7 @@ def export(
         from heedful.export.marian_model import write_marian
 
         write_marian(saved, output, storage=storage, overwrite=overwrite)
-    size = sum(path.stat().st_size for path in output.rglob("*") if path.is_file())
+    size = folder_size(output)
     if as_json:
         print_json({"folder": str(output), "engine": to, "storage": storage, "step": saved.step, "bytes": size})
     else:

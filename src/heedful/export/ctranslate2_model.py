@@ -1,26 +1,29 @@
 """A model for CTranslate2, an engine in C++: https://opennmt.net/CTranslate2.
 
-It would make sinusoids of another kind, so ours are written as a table.
+It would make sinusoids of another kind, so ours are written as a table. Its sub-layers own the norm that comes after
+them; its self-attention has one matrix for queries, keys and values as ours, its cross-attention one for queries and
+another for keys and values. torch and tokenizers are imported late: the benchmarks use `fill_layer` without them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch import Tensor
 
 from heedful.errors import ExportError
-from heedful.export.ctranslate2_layers import NEVER, fill_layer
-from heedful.export.folder import POSITIONS, export_folder, require_plain
-from heedful.model.positional_encoding import positional_encoding
-from heedful.runs.models import SavedModel
+from heedful.export.folder import NEVER, POSITIONS, export_folder, require_exportable
 from heedful.symbols import CONTROL_TOKENS, END, PAD, START
-from heedful.text.subwords import FILE_NAME
 
-STORAGES = ("float32", "int8", "float16", "bfloat16")
-USE = """# A translation model for CTranslate2
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from heedful.runs.models import SavedModel
+
+_STORAGES = ("float32", "int8", "float16", "bfloat16")
+_USE = """# A translation model for CTranslate2
 
 Written by `heedful export` from step {step:,}. The text is one sentence a line.
 
@@ -46,9 +49,11 @@ CTranslate2 divides a hypothesis's log-probability by its length to the power of
 
 def write_ctranslate2(saved: SavedModel, place: Path, *, storage: str = "float32", overwrite: bool = False) -> None:
     """Write a folder that `ctranslate2.Translator` reads."""
-    if storage not in STORAGES:
-        raise ExportError(f"--storage {storage}: for CTranslate2 it must be one of {', '.join(STORAGES)}")
-    require_plain(saved, "CTranslate2")
+    from heedful.text.subwords import FILE_NAME
+
+    if storage not in _STORAGES:
+        raise ExportError(f"--storage {storage}: for CTranslate2 it must be one of {', '.join(_STORAGES)}")
+    require_exportable(saved, "CTranslate2")
     spec = _specification(saved)
     files = {"source": FILE_NAME, "target": FILE_NAME}
     if saved.source_subwords is not saved.target_subwords:
@@ -60,13 +65,15 @@ def write_ctranslate2(saved: SavedModel, place: Path, *, storage: str = "float32
         saved.source_subwords.save((folder / files["source"]).parent)
         saved.target_subwords.save((folder / files["target"]).parent)
         search = saved.config.search
-        use = USE.format(
+        use = _USE.format(
             step=saved.step, positions=_positions(saved), beam=search.beam_size, alpha=search.length_penalty, **files
         )
         (folder / "README.md").write_text(use, encoding="utf-8")
 
 
 def _specification(saved: SavedModel) -> Any:
+    from heedful.model.positional_encoding import positional_encoding
+
     try:
         from ctranslate2.specs import Activation, TransformerSpec  # pyright: ignore[reportMissingImports]
     except ImportError:
@@ -92,6 +99,30 @@ def _specification(saved: SavedModel) -> Any:
         for number, layer in enumerate(stack.layer):
             fill_layer(layer, weights, f"{name}.layers.{number}", d_model=model.d_model)
     return spec
+
+
+def fill_layer(layer: Any, weights: Mapping[str, Any], name: str, *, d_model: int) -> None:
+    """Put the arrays of our layer of this name into a layer of CTranslate2's specification."""
+
+    def linear(place: Any, which: str, rows: slice = slice(None)) -> None:
+        place.weight, place.bias = (weights[f"{name}.{which}.{kind}"][rows].copy() for kind in ("weight", "bias"))
+
+    def norm(place: Any, number: int) -> None:
+        place.gamma, place.beta = (weights[f"{name}.add_and_norm_{number}.norm.{kind}"] for kind in ("weight", "bias"))
+
+    linear(layer.self_attention.linear[0], "self_attention.w_qkv")
+    linear(layer.self_attention.linear[1], "self_attention.w_o")
+    norm(layer.self_attention.layer_norm, 1)
+    last = 2
+    if f"{name}.cross_attention.w_o.weight" in weights:
+        linear(layer.attention.linear[0], "cross_attention.w_qkv", slice(d_model))
+        linear(layer.attention.linear[1], "cross_attention.w_qkv", slice(d_model, None))
+        linear(layer.attention.linear[2], "cross_attention.w_o")
+        norm(layer.attention.layer_norm, 2)
+        last = 3
+    linear(layer.ffn.linear_0, "feed_forward.w_1")
+    linear(layer.ffn.linear_1, "feed_forward.w_2")
+    norm(layer.ffn.layer_norm, last)
 
 
 def _positions(saved: SavedModel) -> int:

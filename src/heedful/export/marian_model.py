@@ -16,24 +16,22 @@ from safetensors.torch import save
 from torch import Tensor
 
 from heedful.errors import ExportError
-from heedful.export.folder import POSITIONS, export_folder, require_plain
-from heedful.runs.atomic import write_json
+from heedful.export.folder import NEVER, POSITIONS, export_folder, require_exportable
+from heedful.files import write_json
 from heedful.runs.models import SavedModel
 from heedful.symbols import CONTROL_TOKENS, END, PAD, START
 from heedful.text.subwords import FILE_NAME
 
-STORAGES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
-NEVER = -1e4
-"""Added to the scores of the control ids that no output may hold."""
-NORMS = {
+_STORAGES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+_NORMS = {
     "encoder": ("self_attn_layer_norm", "final_layer_norm"),
     "decoder": ("self_attn_layer_norm", "encoder_attn_layer_norm", "final_layer_norm"),
 }
-ATTENTIONS = {
+_ATTENTIONS = {
     "encoder": {"self_attention": "self_attn"},
     "decoder": {"self_attention": "self_attn", "cross_attention": "encoder_attn"},
 }
-USE = """# A translation model for Hugging Face's transformers
+_USE = """# A translation model for Hugging Face's transformers
 
 Written by `heedful export` from step {step:,}. The text is one sentence a line.
 
@@ -57,24 +55,24 @@ subwords, and its translation half of that unless `max_new_tokens` is given.
 
 def write_marian(saved: SavedModel, place: Path, *, storage: str = "float32", overwrite: bool = False) -> None:
     """Write a folder that `MarianMTModel.from_pretrained` reads."""
-    if storage not in STORAGES:
-        raise ExportError(f"--storage {storage}: for Marian it must be one of {', '.join(STORAGES)}")
-    require_plain(saved, "Marian")
+    if storage not in _STORAGES:
+        raise ExportError(f"--storage {storage}: for Marian it must be one of {', '.join(_STORAGES)}")
+    require_exportable(saved, "Marian")
     if saved.config.model.positions != "sinusoidal":
         raise ExportError(f"{saved.run} has learned positions, and Marian's are sinusoids: export it to ctranslate2")
     if saved.model.source_embedding is not None:
         raise ExportError(f"{saved.run} has two vocabularies, and Marian's matrix is shared: export it to ctranslate2")
-    weights = {name: value.to(STORAGES[storage]).contiguous() for name, value in marian_weights(saved).items()}
+    weights = {name: value.to(_STORAGES[storage]).contiguous() for name, value in _marian_weights(saved).items()}
     with export_folder(place, saved, engine="marian", overwrite=overwrite) as folder:
         (folder / "model.safetensors").write_bytes(save(weights, {"format": "pt"}))
         write_json(folder / "config.json", _configuration(saved, storage))
         write_json(folder / "generation_config.json", _generation(saved))
         write_json(folder / FILE_NAME, _tokenizer(saved))
         write_json(folder / "tokenizer_config.json", _tokenizer_configuration())
-        (folder / "README.md").write_text(USE.format(step=saved.step, positions=POSITIONS), encoding="utf-8")
+        (folder / "README.md").write_text(_USE.format(step=saved.step, positions=POSITIONS), encoding="utf-8")
 
 
-def marian_weights(saved: SavedModel) -> dict[str, Tensor]:
+def _marian_weights(saved: SavedModel) -> dict[str, Tensor]:
     """Our weights under Marian's names, residual dimensions reordered."""
     ours, d = saved.model.state_dict(), saved.config.model.d_model
     order = torch.cat([torch.arange(0, d, 2), torch.arange(1, d, 2)])
@@ -86,7 +84,7 @@ def marian_weights(saved: SavedModel) -> dict[str, Tensor]:
     for side, count in counts.items():
         for number in range(count):
             here, there = f"{side}.layers.{number}", f"model.{side}.layers.{number}"
-            for name, their_name in ATTENTIONS[side].items():
+            for name, their_name in _ATTENTIONS[side].items():
                 for kind in ("weight", "bias"):
                     thirds = ours[f"{here}.{name}.w_qkv.{kind}"].split(d)
                     for letter, third in zip("qkv", thirds, strict=True):
@@ -97,7 +95,7 @@ def marian_weights(saved: SavedModel) -> dict[str, Tensor]:
             theirs[f"{there}.fc1.bias"] = ours[f"{here}.feed_forward.w_1.bias"]
             for kind in ("weight", "bias"):
                 theirs[f"{there}.fc2.{kind}"] = ours[f"{here}.feed_forward.w_2.{kind}"][order]
-                for place, their_name in enumerate(NORMS[side], start=1):
+                for place, their_name in enumerate(_NORMS[side], start=1):
                     theirs[f"{there}.{their_name}.{kind}"] = ours[f"{here}.add_and_norm_{place}.norm.{kind}"][order]
     return theirs
 
