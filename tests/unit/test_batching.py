@@ -202,15 +202,6 @@ def test_a_batch_of_fewer_pairs_than_pieces_gives_empty_pieces() -> None:
     assert sorted(len(piece) for piece in pieces) == [0, 0, 0, 1, 1]
 
 
-def test_ranks_share_the_same_pieces_whatever_their_number() -> None:
-    plan = schedule()
-    sizes = {"source_tokens": plan.lengths.source, "target_tokens": plan.lengths.target}
-    pieces = [piece.tolist() for piece in micro_batches(plan.batch(5), count=4, **sizes)]
-    for ranks in (1, 2, 4):
-        shared = [pieces[number] for rank in range(ranks) for number in range(rank, 4, ranks)]
-        assert sorted(shared) == sorted(pieces)
-
-
 def test_there_are_at_most_eight_shapes() -> None:
     for longest in (1, 16, 17, 1024, 5000, 1 << 20):
         found = shapes(longest, source_budget=1 << 20, target_budget=1 << 20)
