@@ -7,6 +7,7 @@ handful of numbers (`Progress`); everything else is computed anew from the step.
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -18,7 +19,8 @@ from heedful.evaluation.translation_scores import perplexity
 from heedful.runs.averaging import average
 from heedful.runs.checkpoints import Checkpoint, prune, scheduled_entries, write_checkpoint
 from heedful.runs.folder import locked_run
-from heedful.runs.run_folder import write_status
+from heedful.runs.metrics import read_object
+from heedful.runs.run_folder import STATUS, write_status
 from heedful.settings import describe
 from heedful.training import events
 from heedful.training.batches import prefetched
@@ -35,6 +37,7 @@ from heedful.training.validation import Translate
 
 AGREE_EVERY = 20
 """Steps after which several processes ask each other whether to stop or save; one process asks itself each step."""
+STOPPED = "stopped by a signal; --resume goes on"
 
 
 @dataclass
@@ -89,13 +92,20 @@ class Loop:
 
     def run(self) -> Progress:
         """Every step from where the run stands to its end."""
-        if self._trainer.captures:
-            self._trainer.accelerate()
+        over = self._over(time_is_over=0 < self._training.minutes <= self._progress.minutes)
+        if over and self._is_finished():
+            self._report(events.Ended("finished", over, self._progress.step, [], self._task.run))
+            return self._progress
         self._report(events.Started(self._describe(), self._progress.step, self._training.steps))
-        state, why = "failed", ""
+        state, why, averaged = "failed", "", []
         try:
-            self._status("running", "")
-            state, why = self._steps()
+            ended, reason = ("finished", over) if over else self._steps()
+            # Before the status says so: a run that is called finished has everything, and is not touched again.
+            averaged = self._averaged() if ended == "finished" else []
+            state, why = ended, reason
+        except KeyboardInterrupt:
+            state, why = "interrupted", STOPPED
+            raise
         except torch.OutOfMemoryError:
             why = f"out of memory: raise training.micro_batches above {self._training.micro_batches} and --resume"
             raise TrainingError(f"{why}; the last checkpoint is intact") from None
@@ -104,12 +114,31 @@ class Loop:
             raise
         finally:
             self._status(state, why)
-        averaged = self._averaged() if state == "finished" else []
         self._report(events.Ended(state, why, self._progress.step, averaged, self._task.run))
         return self._progress
 
+    def _over(self, *, time_is_over: bool) -> str | None:
+        """Why there is nothing left to do; None where there is."""
+        progress, training = self._progress, self._training
+        if progress.step >= training.steps:
+            return f"all {training.steps:,} steps are done"
+        if 0 < training.patience <= progress.validations_without_best:
+            return f"{training.patience} validations in a row brought nothing better"
+        if time_is_over:
+            return f"{training.minutes:g} minutes are over"
+        return None
+
+    def _is_finished(self) -> bool:
+        """Whether the run folder holds everything that a finished run leaves; the other processes write nothing."""
+        status, _ = read_object(self._task.run / STATUS)
+        done = status is not None and (status.get("state"), status.get("step")) == ("finished", self._progress.step)
+        return done or not self._world.is_first
+
     def _steps(self) -> tuple[str, str]:
         """Take steps until something ends the run; returns its state and why it ended."""
+        if self._trainer.captures:
+            self._trainer.accelerate()
+        self._status("running", "")
         self._clock.start()
         source = prefetched(self._batches, first=self._progress.step + 1, last=self._training.steps)
         with contextlib.closing(source) as batches:
@@ -120,7 +149,7 @@ class Loop:
                     self._take(result)
                 if ended := self._between_steps():
                     return ended
-        return "finished", f"all {self._training.steps:,} steps are done"
+        raise AssertionError("the last step ends the run")
 
     def _between_steps(self) -> tuple[str, str] | None:
         """Everything that happens after a step; returns how the run ends, if it does."""
@@ -139,13 +168,9 @@ class Loop:
         out_of_patience = 0 < training.patience <= self._progress.validations_without_best
         if scheduled or is_best or stop or out_of_patience:
             self._save(scheduled=scheduled or out_of_patience)
-        if out_of_patience:
-            return "finished", f"{training.patience} validations in a row brought nothing better"
-        if over:
-            return "finished", f"{training.minutes:g} minutes are over"
-        if stop and not last:
-            return "interrupted", "stopped by a signal; --resume goes on"
-        return None
+        if why := self._over(time_is_over=over):
+            return "finished", why
+        return ("interrupted", STOPPED) if stop else None
 
     def _decisions(self, last: bool) -> tuple[bool, bool, bool]:
         """Whether to stop, to save because it is time, and to end because time is over: the same in all processes."""
@@ -316,7 +341,10 @@ class Loop:
 
 
 def _better(metric: str, value: float, best: dict[str, Any] | None) -> bool:
-    if best is None or best["metric"] != metric or best["value"] is None:
+    """Whether a validation is the best so far; one that is not a number never is."""
+    if not math.isfinite(value):
+        return False
+    if best is None or best["metric"] != metric or best["value"] is None or not math.isfinite(best["value"]):
         return True
     return value < best["value"] if metric == "loss" else value > best["value"]
 

@@ -1,0 +1,103 @@
+"""What nobody means to do to a training run, and what it must not do then: a case for each cause that was found."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.training_toys import write_toy
+
+from heedful.presets import resolve
+from heedful.search.model_search import greedy_translations
+from heedful.training import events
+from heedful.training.loop import train
+from heedful.training.setup import Task
+from heedful.training.validation import Validation
+
+SMALL = [
+    *("model.d_model=16", "model.d_ff=32", "model.num_heads=2", "model.encoder_layers=1", "model.decoder_layers=1"),
+    *("training.source_tokens=256", "training.target_tokens=256", "training.warmup_steps=10", "training.steps=12"),
+    *("training.validation_steps=4", "training.checkpoint_steps=4", "training.log_steps=4", "training.samples=2"),
+]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_toy(tmp_path_factory.mktemp("toy"), task="copy", pairs=300, valid=30)
+
+
+def run(corpus: Path, output: Path, *changes: str, **options: object) -> list[events.Event]:
+    seen: list[events.Event] = []
+    task = Task(config=resolve(name="tiny", settings=[*SMALL, *changes]), data=corpus, run=output, device="cpu")
+    task = replace(task, **options)  # pyright: ignore[reportArgumentType]
+    train(task, report=seen.append, translate=greedy_translations)
+    return seen
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    """The contents of every file of a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+PATIENT = ("training.learning_rate_scale=1e-30", "training.steps=400", "training.patience=2")
+
+
+@pytest.mark.parametrize(
+    ("settings", "why", "more"),
+    [
+        (PATIENT, "2 validations in a row brought nothing better", "training.patience=3"),
+        (("training.minutes=0.002", "training.steps=100000"), "0.002 minutes are over", "training.minutes=0.004"),
+        ((), "all 12 steps are done", "training.steps=13"),
+    ],
+    ids=["patience", "minutes", "steps"],
+)
+def test_resuming_a_finished_run_says_so_and_changes_nothing_until_more_is_allowed(
+    settings: tuple[str, ...], why: str, more: str, corpus: Path, tmp_path: Path
+) -> None:
+    ended = run(corpus, tmp_path / "run", *settings)[-1]
+    assert isinstance(ended, events.Ended)
+    before = everything(tmp_path / "run")
+    for _ in range(2):
+        seen = run(corpus, tmp_path / "run", *settings, resume=True)
+        assert seen == [replace(ended, averaged=[])]
+        assert (seen[0].state, seen[0].why) == ("finished", why)
+        assert everything(tmp_path / "run") == before
+    longer = run(corpus, tmp_path / "run", *settings, more, resume=True)[-1]
+    assert isinstance(longer, events.Ended)
+    assert longer.step > ended.step
+
+
+def test_a_run_stopped_before_its_average_makes_it_when_resumed(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object, **__: object) -> list[int]:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("heedful.training.loop.average", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            run(corpus, tmp_path / "run")
+    ended = run(corpus, tmp_path / "run", resume=True)[-1]
+    assert isinstance(ended, events.Ended)
+    assert ended.averaged == [4, 8, 12]
+    assert (tmp_path / "run" / "averaged" / "model.safetensors").is_file()
+
+
+def test_a_validation_that_is_not_a_number_is_never_the_best(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = Validation._losses
+    calls: list[int] = []
+
+    def losses(self: Validation, *arguments: object) -> tuple[float, float, int]:
+        loss, plain, tokens = measured(self, *arguments)  # pyright: ignore
+        calls.append(1)
+        return (loss, plain, tokens) if len(calls) > 1 else (float("nan"), float("nan"), tokens)
+
+    monkeypatch.setattr(Validation, "_losses", losses)
+    seen = run(corpus, tmp_path / "run")
+    validated = [event for event in seen if isinstance(event, events.Validated)]
+    assert [event.is_best for event in validated] == [False, True, True]
+    assert json.loads((tmp_path / "run" / "status.json").read_text())["best"]["step"] == 12
