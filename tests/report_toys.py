@@ -8,14 +8,14 @@ from tests.attention_toys import toy_maps
 
 from heedful.evaluation.sentences import TestSet
 from heedful.evaluation.translation_scores import system_report
-from heedful.report.run_scores import KINDS, Example, RunScores
+from heedful.report.run_scores import TITLES, Example, RunScores
 from heedful.search.attention_maps import AttentionMaps
 
 
 def toy_scores(sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]) -> RunScores:
     """The scores of these translations; each example attends to as many subwords as its words."""
     report = system_report(TestSet(references, sources), outputs, language="de", examples=1, resamples=20)
-    examples = [_example(kind, getattr(report.examples, kind)[0]) for kind in KINDS]
+    examples = [_example(kind, getattr(report.examples, kind)[0]) for kind in TITLES]
     return RunScores(
         about="made-up <text>",
         weights="no weights",

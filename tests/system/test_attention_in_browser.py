@@ -10,7 +10,7 @@ import pytest
 from tests.attention_toys import HOSTILE, toy_maps
 from tests.browsers import browser, opened
 
-from heedful.report.attention_page import write_attention_page
+from heedful.report.attention_views import write_attention_page
 
 __all__ = ["browser"]  # a fixture
 

@@ -17,7 +17,7 @@ from tests.pages import Page
 from tests.trained_toys import train_toy
 
 from heedful.cli.main import main
-from heedful.report.sections.repetition import prepare_command, train_command
+from heedful.report.repetition import prepare_command, train_command
 from heedful.runs.checkpoints import read_checkpoint
 from heedful.runs.record import run_record
 from heedful.search.translator import Translator
@@ -129,7 +129,7 @@ def test_a_page_is_not_overwritten_unasked(run: Path, capsys: pytest.CaptureFixt
     assert reported(run, "--no-scores") == 0
     before = (run / "report.html").read_bytes()
     assert reported(run, "--no-scores") == 2
-    assert "report.html exists; give another name, or --overwrite" in capsys.readouterr().err
+    assert "report.html is there already; give another name, or --overwrite" in capsys.readouterr().err
     assert (run / "report.html").read_bytes() == before
 
 

@@ -14,10 +14,10 @@ from tests.attention_toys import HOSTILE, toy_maps
 from tests.pages import Page
 
 from heedful.errors import ReportError
-from heedful.report import attention_page as module
-from heedful.report.attention_page import KINDS, attention_page, write_attention_page
+from heedful.report import attention_views as module
+from heedful.report.attention_views import KINDS, attention_page, write_attention_page
 from heedful.report.colours import weight_colours
-from heedful.report.labels import LONGEST, labels
+from heedful.report.heat_maps import LONGEST_LABEL, labels
 from heedful.search.attention_maps import AttentionMaps
 
 MAPS = {
@@ -97,7 +97,7 @@ def test_a_score_that_is_no_number_is_left_out() -> None:
 def test_a_page_is_not_overwritten_unasked(tmp_path: Path) -> None:
     path = write_attention_page(MAPS["plain"], tmp_path / "new" / "page.html")
     before = path.read_bytes()
-    with pytest.raises(ReportError, match=r"page\.html exists; give another name, or --overwrite"):
+    with pytest.raises(ReportError, match=r"page\.html is there already; give another name, or --overwrite"):
         write_attention_page(MAPS["hostile"], path)
     assert path.read_bytes() == before
     write_attention_page(MAPS["hostile"], path, overwrite=True)
@@ -117,7 +117,7 @@ def test_labels_show_what_cannot_be_seen() -> None:
     assert shown[8:11] == ["⟨200b⟩", "⟨a⟩", "⟨2028⟩"]
     assert shown[12] == "·👩‍👩‍👧"
     assert labels(["\u200d", "  x", " \u0301", ""]) == ["⟨200d⟩", "··x", "·◌\u0301", ""]
-    assert max(len(label) for label in shown) == LONGEST
+    assert max(len(label) for label in shown) == LONGEST_LABEL
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -14,26 +14,38 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from heedful.report.bar_chart import bar_figure
-from heedful.report.chart import Chart, Point, Series, chart_figure, thinned
-from heedful.report.colours import signed_colours, weight_colours
-from heedful.report.heat_map import LONGEST, attention_map, position_map
-from heedful.report.pixels import indexed_png
+from heedful.report.charts import Chart, Figure, Series, bar_figure, line_figure, thinned
+from heedful.report.colours import indexed_png, pixels, signed_colours, weight_colours
+from heedful.report.heat_maps import attention_map, heads_map, position_map
+from heedful.report.pages import fragment
+from heedful.report.picture import Cells, Frame, Picture, Point
 from heedful.report.scales import MOST_TICKS, linear_ticks, log_ticks
 
 LINE = [(0.0, 2.5), (50.0, 9.0), (120.0, 4.0), (300.0, 7.25)]
 
 
-def picture(figure: str) -> ElementTree.Element:
+def shown(chart: Chart | Figure | None) -> str:
+    """A figure as a page has it."""
+    figure = line_figure(chart) if isinstance(chart, Chart) else chart
+    return fragment('{% from "parts.html" import figure %}{{ figure(one) }}', one=figure)
+
+
+def svg(picture: Picture) -> ElementTree.Element:
+    return parsed(fragment('{% from "parts.html" import picture %}{{ picture(one) }}', one=picture))
+
+
+def parsed(figure: str) -> ElementTree.Element:
     """The figure, which must be well-formed."""
     return ElementTree.fromstring(figure)
 
 
 def axis(figure: str, *, vertical: bool, log: bool = False) -> tuple[float, float]:
     """Slope and beginning of an axis, by the two outermost numbers that stand beside it."""
-    ticks = [node for node in picture(figure).iter("text") if "tick" in node.get("class", "").split()]
+    ticks = [node for node in parsed(figure).iter("text") if "tick" in node.get("class", "").split()]
     ticks = [node for node in ticks if ("end" in node.get("class", "").split()) == vertical]
-    found = sorted((number(node.text or ""), float(node.get("y" if vertical else "x", "nan"))) for node in ticks)
+    # The foot of a number stands 4 below the place that it names.
+    places = [float(node.get("y", "nan")) - 4 if vertical else float(node.get("x", "nan")) for node in ticks]
+    found = sorted(zip((number(node.text or "") for node in ticks), places, strict=True))
     (a, at_a), (b, at_b) = found[0], found[-1]
     a, b = (math.log(a), math.log(b)) if log else (a, b)
     return (b - a) / (at_b - at_a), a - (b - a) / (at_b - at_a) * at_a
@@ -45,7 +57,7 @@ def number(text: str) -> float:
 
 
 def drawn(figure: str, kind: str = "line") -> list[tuple[float, float]]:
-    (path,) = [node.get("d", "") for node in picture(figure).iter("path") if kind in node.get("class", "").split()]
+    (path,) = [node.get("d", "") for node in parsed(figure).iter("path") if kind in node.get("class", "").split()]
     return [(float(x), float(y)) for x, y in re.findall(r"[ML](-?[\d.]+) (-?[\d.]+)", path)]
 
 
@@ -53,7 +65,7 @@ def drawn(figure: str, kind: str = "line") -> list[tuple[float, float]]:
 @pytest.mark.parametrize("scale", [1e-5, 1.0, 4e4])
 def test_the_points_of_a_line_are_where_the_axes_say(log: bool, scale: float) -> None:
     points = [(x, scale * y) for x, y in LINE]
-    figure = chart_figure(Chart("Loss", "loss", [Series("training", points)], logarithmic=log))
+    figure = shown(Chart("Loss", "loss", [Series("training", points)], logarithmic=log))
     (y_slope, y_begin), (x_slope, x_begin) = axis(figure, vertical=True, log=log), axis(figure, vertical=False)
     for (x, y), (at_x, at_y) in zip(points, drawn(figure), strict=True):
         read = y_begin + y_slope * at_y
@@ -62,8 +74,8 @@ def test_the_points_of_a_line_are_where_the_axes_say(log: bool, scale: float) ->
 
 
 def test_the_values_beside_the_picture_are_the_points() -> None:
-    figure = chart_figure(Chart("Loss", "loss", [Series("a", LINE), Series("b", LINE[:2], "validation")]))
-    (script,) = [node.text or "" for node in picture(figure).iter("script")]
+    figure = shown(Chart("Loss", "loss", [Series("a", LINE), Series("b", LINE[:2], "validation")]))
+    (script,) = [node.text or "" for node in parsed(figure).iter("script")]
     values = json.loads(script)
     assert [(one["name"], one["points"]) for one in values["series"]] == [
         ("a", [list(point) for point in LINE]),
@@ -73,26 +85,26 @@ def test_the_values_beside_the_picture_are_the_points() -> None:
 
 def test_what_cannot_be_drawn_is_left_out() -> None:
     holes = [(1.0, math.nan), (2.0, math.inf), (3.0, 0.0), (4.0, 5.0), (5.0, -1.0)]
-    figure = chart_figure(Chart("Norm", "norm", [Series("", holes)], logarithmic=True))
+    figure = shown(Chart("Norm", "norm", [Series("", holes)], logarithmic=True))
     assert len(drawn(figure)) == 1
     assert "nan" not in figure
-    assert chart_figure(Chart("Norm", "norm", [Series("", holes[:3])], logarithmic=True)) == ""
-    assert chart_figure(Chart("Norm", "norm", [])) == ""
+    assert line_figure(Chart("Norm", "norm", [Series("", holes[:3])], logarithmic=True)) is None
+    assert line_figure(Chart("Norm", "norm", [])) is None
 
 
 def test_what_leaves_at_the_top_leaves_the_picture_and_not_the_rest() -> None:
-    figure = chart_figure(Chart("Loss", "loss", [Series("", [(0, 1000.0), *LINE[1:]])], top=9.5))
+    figure = shown(Chart("Loss", "loss", [Series("", [(0, 1000.0), *LINE[1:]])], top=9.5))
     slope, begin = axis(figure, vertical=True)
-    inner = next(node for node in picture(figure).iter("svg") if node.get("x"))
+    inner = next(node for node in parsed(figure).iter("svg") if node.get("x"))
     assert begin + slope * float(inner.get("y", "nan")) < 11  # the picture's upper edge, where lines are cut
     assert drawn(figure)[0][1] < -1000
 
 
 def test_names_cannot_leave_their_place() -> None:
     name = '</text><script>alert("1")</script>&'
-    figure = chart_figure(Chart(name, name, [Series(name, LINE)], x_label=name, note=name))
-    assert [node.tag for node in picture(figure).iter("script")] == ["script"]
-    assert "alert" in (picture(figure).findtext("figcaption/b") or "")
+    figure = shown(Chart(name, name, [Series(name, LINE)], x_label=name, note=name))
+    assert [node.tag for node in parsed(figure).iter("script")] == ["script"]
+    assert "alert" in (parsed(figure).findtext("figcaption/b") or "")
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=401, max_size=3000))
@@ -131,20 +143,22 @@ def test_logarithmic_ticks_lie_between_the_ends(low: float, ratio: float) -> Non
 
 def test_bars_are_as_high_as_their_counts() -> None:
     counts = {"source": [10, 250, 0], "target": [40, 300, 5]}
-    figure = bar_figure("Lengths", ["1–4", "5–8", "9–16"], counts, x="tokens", y="pairs")
+    figure = shown(bar_figure("Lengths", ["1–4", "5–8", "9–16"], counts, x="tokens", y="pairs"))
     slope, _ = axis(figure.replace("–", ""), vertical=True)
-    heights = [-slope * float(node.get("height", "nan")) for node in picture(figure).iter("rect")]
+    heights = [-slope * float(node.get("height", "nan")) for node in parsed(figure).iter("rect")]
     assert heights == pytest.approx([10, 40, 250, 300, 0, 5], abs=0.2)
-    assert bar_figure("Lengths", [], {"source": [], "target": []}, x="tokens", y="pairs") == ""
+    assert bar_figure("Lengths", [], {"source": [], "target": []}, x="tokens", y="pairs") is None
 
 
 @pytest.mark.parametrize("colours", [weight_colours(), signed_colours(dark=True)])
 def test_a_picture_has_the_colour_of_each_number(colours: list[str]) -> None:
     places = np.random.default_rng(1).integers(0, len(colours), (7, 11))
-    with Image.open(io.BytesIO(indexed_png(places, colours))) as read:
-        pixels = np.asarray(read.convert("RGB"))
+    shares = places / (len(colours) - 1)
+    with Image.open(io.BytesIO(indexed_png(shares, colours))) as read:
+        found = np.asarray(read.convert("RGB"))
     expected = np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in colours])[places]
-    np.testing.assert_array_equal(pixels, expected)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(pixels(shares, colours), expected)
 
 
 def test_signed_colours_are_paper_in_the_middle_and_opposite_at_the_ends() -> None:
@@ -156,15 +170,29 @@ def test_signed_colours_are_paper_in_the_middle_and_opposite_at_the_ends() -> No
         assert max(middle) - min(middle) < 8
 
 
-def test_a_map_names_every_subword_and_cuts_what_is_too_long() -> None:
-    weights = np.full((4, 3), 1 / 3)
-    svg = picture(attention_map(weights, source=[" A", "b", "⟨end⟩"], target=[" <C>", "&", " D", "⟨end⟩"]))
-    assert [node.text for node in svg.iter("text")] == ["·<C>", "&", "·D", "⟨end⟩", "·A", "b", "⟨end⟩"]
-    long = attention_map(np.full((200, 3), 1 / 3), source=[" A", "b", "⟨end⟩"], target=[" x"] * 200)
-    assert long.count(">·x<") == LONGEST
-    assert f"The first {LONGEST} subwords" in long
+def test_a_map_names_every_subword_and_frames_the_links() -> None:
+    sides = {"source": [" A", "b", "⟨end⟩"], "target": [" <C>", "&", " D", "⟨end⟩"]}
+    drawn = attention_map(np.full((4, 3), 1 / 3), **sides, links=frozenset({(0, 2)}))
+    names = [node.text for node in svg(drawn).iter("text")]
+    assert names == ["·<C>", "&", "·D", "⟨end⟩", "·A", "b", "⟨end⟩"]
+    (cells,) = [mark for mark in drawn.marks if isinstance(mark, Cells)]
+    (link,) = [mark for mark in drawn.marks if isinstance(mark, Frame) and mark.kind == "link"]
+    x, y, width, height = cells.box
+    assert link.box == pytest.approx((x, y + height / 2, width / 3, height / 4))
+
+
+def test_all_heads_have_their_layer_s_row_and_their_own_column() -> None:
+    weights = np.random.default_rng(1).random((2, 3, 4, 5))
+    maps = [mark for mark in heads_map(weights).marks if isinstance(mark, Cells)]
+    rows, columns = (sorted({mark.box[axis] for mark in maps}) for axis in (1, 0))
+    assert (len(maps), len(rows), len(columns)) == (6, 2, 3)
+    for mark in maps:
+        layer, head = rows.index(mark.box[1]), columns.index(mark.box[0])
+        np.testing.assert_allclose(mark.shares**2, weights[layer, head])
+    assert columns[1] - columns[0] > maps[0].box[2]
+    assert rows[1] - rows[0] > maps[0].box[3]
 
 
 def test_a_map_of_positions_names_both_axes() -> None:
-    names = [node.text or "" for node in picture(position_map(np.eye(64, 512))).iter("text")]
+    names = [node.text or "" for node in svg(position_map(np.eye(64, 512))).iter("text")]
     assert {"position ↓", "dimension →", "60", "500", "1", "−1"} <= set(names)

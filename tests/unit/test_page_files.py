@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from heedful.report.page_files import page_file, page_style
+from heedful.report.pages import page_file, page_style
 
 SHEETS = {"attention": page_file("attention.css"), "report": page_file("report.css")}
 PALETTE = page_file("palette.css")

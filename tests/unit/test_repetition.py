@@ -10,7 +10,7 @@ import pytest
 
 from heedful.cli.main import main
 from heedful.data.manifest import read_manifest
-from heedful.report.sections.repetition import prepare_command
+from heedful.report.repetition import prepare_command
 
 WORDS = ["ba", "da", "fa", "ga", "ka", "la", "ma", "na", "pa", "ra", "sa", "ta", "va", "wa", "xa", "za"]
 PAIRS = [(" ".join(WORDS[(i * k) % 16] for k in range(1, 5 + i % 4)), WORDS[i % 16] * (1 + i // 16)) for i in range(96)]

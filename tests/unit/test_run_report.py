@@ -15,9 +15,9 @@ from tests.report_toys import toy_scores
 from tests.trained_toys import train_toy
 
 from heedful.errors import CheckpointError
-from heedful.report.page_files import page_file
+from heedful.report.curves import metric_charts
+from heedful.report.pages import page_file
 from heedful.report.run_page import run_page, run_sections
-from heedful.report.sections.training import metric_charts
 from heedful.runs.record import run_record, validation_text
 
 SETTINGS = ("training.validation_steps=10", "training.samples=2", "training.log_steps=5", "training.best_by=bleu")

@@ -75,7 +75,7 @@ def attention(
     translator = model.translator()
     maps = translator.attention(sentence, target=target, options=search.options(translator))
     layer = _layer(layer, len(maps.cross))
-    files = _written(maps, output, png, layer=layer, overwrite=overwrite)
+    files = _write(maps, output, png, layer=layer, overwrite=overwrite)
     if as_json:
         facts = {"model": model.named().model, **_described(maps, layer, weights=weights)}
         print_json(facts | {"files": [str(path) for path in files]})
@@ -101,11 +101,11 @@ def _check(sentence: str, target: str | None, *, weights: bool, as_json: bool) -
 
 def _check_places(output: Path | None, png: Path | None, *, overwrite: bool) -> None:
     """Before a model is loaded, so that nobody waits for a page that has no place."""
-    from heedful.report.attention_picture import require_free_pictures
-    from heedful.report.new_files import require_free
+    from heedful.files import require_free
+    from heedful.report.attention_views import require_free_pictures
 
     if output is not None:
-        require_free(output, overwrite=overwrite)
+        require_free(output, overwrite=overwrite, error=ReportError)
     if png is not None:
         if png.exists() and not png.is_dir():
             raise ReportError(f"--png {png} is a file, not a folder")
@@ -123,9 +123,8 @@ def _layer(given: int | None, layers: int) -> int:
     return given
 
 
-def _written(maps: AttentionMaps, output: Path | None, png: Path | None, *, layer: int, overwrite: bool) -> list[Path]:
-    from heedful.report.attention_page import write_attention_page
-    from heedful.report.attention_picture import write_attention_pictures
+def _write(maps: AttentionMaps, output: Path | None, png: Path | None, *, layer: int, overwrite: bool) -> list[Path]:
+    from heedful.report.attention_views import write_attention_page, write_attention_pictures
 
     page = [write_attention_page(maps, output, overwrite=overwrite)] if output else []
     return page + (write_attention_pictures(maps, png, layer=layer, overwrite=overwrite) if png else [])

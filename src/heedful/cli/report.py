@@ -80,7 +80,7 @@ def report(
     asked = _asked(source, reference, language=language)
     if no_scores and (asked is not None or model.model is not None):
         raise ReportError("--no-scores translates nothing: leave out --source, --reference and --model, or --no-scores")
-    from heedful.report.new_files import require_free
+    from heedful.files import require_free
     from heedful.report.run_page import run_sections, write_run_page
     from heedful.runs.names import model_folder
     from heedful.runs.record import run_record
@@ -89,7 +89,7 @@ def report(
     # Nothing is written among the files of heedful itself.
     path = output or (run / PAGE if given == run else Path(PAGE))
     record = run_record(run)
-    require_free(path, overwrite=overwrite)
+    require_free(path, overwrite=overwrite, error=ReportError)
     scores, why_not = None, "--no-scores was given"
     if not no_scores:
         work = _Work(record, _model_of(run, model), search, examples=examples, quiet=quiet)

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from heedful.demo.plan import MINUTES, Tour
-from heedful.report.markup import Cell, Html, Section, breakable, command, paragraph, sentence, table, text
+from heedful.report.curves import training_section
+from heedful.report.pages import Section, section
 from heedful.report.run_page import write_run_page
-from heedful.report.sections.training import training_section
+from heedful.runs.metrics import read_metrics
 from heedful.runs.names import default_model
-from heedful.runs.record import run_record
 
 Command = tuple[str, str]
 """What a command does, and the command."""
@@ -24,79 +24,54 @@ Command = tuple[str, str]
 
 def write_demo_page(tour: Tour, facts: dict[str, Any], *, commands: Sequence[Command]) -> Path:
     """Write the page; returns its path."""
-    picture = _image(tour.picture, "cross-attention and the true links")
+    training = training_section(read_metrics(tour.run))
     sections = [
-        Section("What this is", _about(facts)),
-        Section("Scores", _scores(facts)),
-        Section("How training went", training_section(run_record(tour.run)).content),
-        Section("Which word is which", _alignment(facts) + picture),
-        Section("Translations", _examples(facts)),
-        Section("What to try next", "".join(paragraph(what) + command(words) for what, words in commands)),
+        _about(facts),
+        _scores(facts),
+        Section("How training went", training.content),
+        _alignment(facts, tour.picture),
+        _examples(facts),
+        section("What to try next", "commands.html", commands=commands, note=""),
     ]
     return write_run_page("heedful demo", sections, tour.page, overwrite=True)
 
 
-def _about(facts: dict[str, Any]) -> str:
-    pairs, training = facts["pairs"], facts["training"]
-    return _paragraphs(
-        "A Transformer that has learnt to translate English into German, from text that is generated: a program wrote "
-        "every sentence from a few hundred words and the rules of both languages. The scores below say that the model "
-        "has learnt this grammar, and nothing about real text.",
-        f"{facts['parameters']:,} parameters (seed {facts['seed']}), {pairs['train']:,} sentence pairs, "
-        f"{training['step']:,} steps in {training['minutes']:.1f} minutes on {facts['device']}. Tested on "
-        f"{pairs['test']:,} other sentences; in each of them a verb and its object stand in a construction in which "
-        "training never shows them together.",
-        *after_training(facts),
+def _about(facts: dict[str, Any]) -> Section:
+    told = {name: facts[name] for name in ("parameters", "seed", "pairs", "training", "device")}
+    minutes = f"{facts['training']['minutes']:.1f}"
+    return section("What this is", "demo_about.html", **told, minutes=minutes, notes=after_training(facts))
+
+
+def _scores(facts: dict[str, Any]) -> Section:
+    rows = [(score["name"], *score_text(score), score["signature"]) for score in facts["scores"]]
+    exact = ("exactly the reference", percent(facts["exact_matches"]), "", "")
+    return section("Scores", "demo_scores.html", scores=[*rows, exact])
+
+
+def _alignment(facts: dict[str, Any], picture: Path) -> Section:
+    found = facts["alignment"]
+    return section(
+        "Which word is which",
+        "demo_alignment.html",
+        rates=[
+            (f"cross-attention, layer {found['layer']}", f"{found['error_rate']:.3f}"),
+            ("the diagonal, which reads no word", f"{found['diagonal']:.3f}"),
+        ],
+        by_layer=", ".join(f"layer {layer}: {rate:.3f}" for layer, rate in enumerate(found["by_layer"], start=1)),
+        pictured=facts["pictured"],
+        picture=base64.b64encode(picture.read_bytes()).decode("ascii"),
     )
 
 
-def _scores(facts: dict[str, Any]) -> str:
-    rows: list[list[Cell]] = [
-        [score["name"], *score_text(score), breakable(score["signature"])] for score in facts["scores"]
-    ]
-    rows.append(["exactly the reference", percent(facts["exact_matches"]), "", ""])
-    return table(("score", "value", "95 % interval", "signature"), rows, numbers=(1, 2))
-
-
-def _alignment(facts: dict[str, Any]) -> str:
-    found, pictured = facts["alignment"], facts["pictured"]
-    rows = [(f"cross-attention, layer {found['layer']}", f"{found['error_rate']:.3f}")]
-    rows.append(("the diagonal, which reads no word", f"{found['diagonal']:.3f}"))
-    by_layer = ", ".join(f"layer {layer}: {rate:.3f}" for layer, rate in enumerate(found["by_layer"], start=1))
-    return (
-        _paragraphs(
-            "The generated text comes with its true word alignments. For each word of the reference, the word that "
-            "cross-attention looks at most is compared with them."
-        )
-        + table(("on the test sentences", "alignment error rate"), rows, numbers=(1,))
-        + _paragraphs(
-            f"The layer was chosen on the validation sentences ({by_layer}). The picture shows the test sentence, "
-            "among the first 200, in which words change their places most.",
-            f"{pictured['source']} → {pictured['target']}",
-        )
-    )
-
-
-def _examples(facts: dict[str, Any]) -> str:
+def _examples(facts: dict[str, Any]) -> Section:
     shown = [(example, "") for example in facts["examples"]]
     shown += [(example, "among the worst; ") for example in facts["worst"]]
-    rows: list[tuple[Html, Html]] = []
+    rows: list[dict[str, Any]] = []
     for example, remark in shown:
         right = example["output"] == example["reference"]
-        kind, verdict = ("", "as the reference") if right else ("wrong", f"reference: {example['reference']}")
-        output = sentence(example["output"]) if example["output"] else "(nothing)"
-        output += f'<div class="note {kind}">{text(remark + verdict)}</div>'
-        rows.append((Html(sentence(example["source"])), Html(output)))
-    return table(("English", "the model’s German"), rows)
-
-
-def _paragraphs(*texts: str) -> str:
-    return "".join(map(paragraph, texts))
-
-
-def _image(path: Path, about: str) -> str:
-    data = base64.b64encode(path.read_bytes()).decode("ascii")
-    return f'<img alt="{text(about)}" src="data:image/png;base64,{data}">'
+        verdict = "as the reference" if right else f"reference: {example['reference']}"
+        rows.append({**example, "right": right, "verdict": remark + verdict})
+    return section("Translations", "demo_examples.html", examples=rows)
 
 
 def score_text(score: dict[str, Any]) -> tuple[str, str]:

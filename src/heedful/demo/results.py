@@ -14,6 +14,7 @@ import numpy as np
 
 from heedful.demo.plan import Tour
 from heedful.demo.stages import Report, Trained, tokens_of
+from heedful.errors import ReportError
 from heedful.evaluation.alignments import (
     Gold,
     Links,
@@ -29,7 +30,7 @@ from heedful.evaluation.alignments import (
 from heedful.evaluation.counts import Counted, bleu_counts, chrf_counts
 from heedful.evaluation.sentences import System, TestSet, extremes
 from heedful.evaluation.translation_scores import with_interval
-from heedful.report.new_files import written
+from heedful.files import write_file
 from heedful.runs.atomic import write_json
 from heedful.runs.metrics import read_object
 
@@ -79,7 +80,7 @@ def write_results(tour: Tour, training: Trained, *, device: str, report: Report)
     translator = Translator.load(tour.run, device=device)
     text = {part: _aligned_text(tour, part) for part in ("valid", "test")}
     outputs = _translated(translator, text["test"], report)
-    written(tour.outputs, "".join(f"{line}\n" for line in outputs).encode(), overwrite=True)
+    write_file(tour.outputs, "".join(f"{line}\n" for line in outputs).encode(), error=ReportError)
     total = tour.valid + tour.test
     alignment = alignment_score(translator, **text, reached=lambda done: report("aligning", done, total))
     facts = {
@@ -129,7 +130,7 @@ def _scores(text: AlignedText, outputs: list[str]) -> dict[str, Any]:
 
 
 def _draw_alignment(tour: Tour, translator: Translator, text: AlignedText, layer: int) -> dict[str, str]:
-    from heedful.report.attention_picture import alignment_picture
+    from heedful.report.attention_views import alignment_picture
 
     place = most_reordered(text)
     source, target = text.sources[place], text.targets[place]
@@ -137,7 +138,7 @@ def _draw_alignment(tour: Tour, translator: Translator, text: AlignedText, layer
     picture = alignment_picture(
         weights, source=tokens_of(source), target=tokens_of(target), links=text.gold[place].sure, layer=layer
     )
-    written(tour.picture, picture, overwrite=True)
+    write_file(tour.picture, picture, error=ReportError)
     return {"source": source, "target": target}
 
 

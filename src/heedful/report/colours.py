@@ -1,11 +1,15 @@
-"""Scales of colours for weights and for signed numbers: even steps of lightness, for light and for dark surroundings.
+"""Numbers as colours: scales of even steps of lightness, for light and for dark surroundings, and pixels in them.
 
 The colours are points of OKLCH (lightness, chroma, hue), a space in which equal steps look equal.
 """
 
 from __future__ import annotations
 
+import io
 import math
+from collections.abc import Sequence
+
+import numpy as np
 
 STEPS = 65
 """Colours in a scale."""
@@ -19,6 +23,34 @@ def weight_colours(*, dark: bool = False) -> list[str]:
 def signed_colours(*, dark: bool = False) -> list[str]:
     """The colours from −1, blue, over 0, close to the paper, to 1, orange."""
     return [_signed_colour(2 * step / (STEPS - 1) - 1, dark=dark) for step in range(STEPS)]
+
+
+SCALES = {"weights": weight_colours, "signed": signed_colours}
+
+
+def pixels(shares: np.ndarray, colours: Sequence[str]) -> np.ndarray:
+    """The colour of each share of ``[rows, columns]``, from 0 to 1: ``[rows, columns, 3]``, bytes."""
+    return _channels(colours)[_places(shares, colours)]
+
+
+def indexed_png(shares: np.ndarray, colours: Sequence[str]) -> bytes:
+    """The same as a small PNG, a pixel for each share."""
+    from PIL import Image
+
+    assert shares.size, "a picture has pixels"
+    image, memory = Image.fromarray(_places(shares, colours)), io.BytesIO()
+    image.putpalette(_channels(colours).tobytes())
+    image.save(memory, format="PNG", optimize=True)
+    return memory.getvalue()
+
+
+def _places(shares: np.ndarray, colours: Sequence[str]) -> np.ndarray:
+    assert len(colours) <= 256, "one byte a pixel"
+    return np.rint(np.clip(shares, 0, 1) * (len(colours) - 1)).astype(np.uint8)
+
+
+def _channels(colours: Sequence[str]) -> np.ndarray:
+    return np.array([list(bytes.fromhex(colour.removeprefix("#"))) for colour in colours], np.uint8)
 
 
 def _signed_colour(value: float, *, dark: bool) -> str:

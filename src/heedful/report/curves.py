@@ -1,45 +1,85 @@
-"""A picture of how a run went: its metrics over its steps, drawn into ``curves.png`` in its folder."""
+"""How a run went: its metrics over its steps, as charts of a page and as the picture ``curves.png`` in its folder."""
 
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from heedful.errors import ReportError
-from heedful.runs.metrics import Metrics, TrainLine, ValidationLine, number, read_metrics, read_object
+from heedful.files import write_file
+from heedful.report.charts import FEW_POINTS, HEIGHT, WIDTH, Chart, Figure, Key, Series, line_figure
+from heedful.report.pages import Section, section
+from heedful.report.picture import Mark, Picture, Point, Stroke, Words, inset
+from heedful.runs.metrics import Metrics, Sample, TrainLine, ValidationLine, number, read_metrics, read_object
 from heedful.runs.run_folder import RUN
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 CURVES = "curves.png"
-TRAIN, VALIDATION = "#4878a8", "#d1603d"
-Line = TrainLine | ValidationLine
-FEW_POINTS = 40
-"""A line of fewer points shows each of them."""
+VALIDATIONS = 8
+"""Validations whose translations are shown, spread evenly over the run."""
+CAPTION, BETWEEN = 40, 24
+"""Above a chart of the picture its title and legend, in two lines; and the room between two charts."""
+LETTER = 6.4
+"""Mean width of a letter of the legend."""
+
+
+def training_section(metrics: Metrics) -> Section:
+    """The charts of everything that was measured, and what was said of the same sentence at each validation."""
+    return section("Training", "training.html", charts=_figures(metrics), said=_said(metrics.validation))
+
+
+def metric_charts(metrics: Metrics) -> list[Chart]:
+    """Loss, perplexity, BLEU where it was measured or else memory, learning rate, gradient norm, speed."""
+    train, validation = metrics.train, metrics.validation
+    skipped = [line.step for line in train if line.skipped > 0]
+    across = "Lines across: steps without a finite loss and gradient, which were skipped." if skipped else ""
+    losses = _points(train, "loss")
+    charts = [
+        Chart(
+            "Loss",
+            "loss a target token (nats)",
+            [
+                Series("training (smoothed, with dropout)", losses),
+                Series("validation (not smoothed)", _points(validation, "loss"), "validation"),
+                *_best(validation, "loss", min),
+            ],
+            top=_after_the_fall(losses),
+        ),
+        Chart(
+            "Perplexity",
+            "perplexity a subword, logarithmic",
+            [
+                Series("training", _points(train, "perplexity")),
+                Series("validation", _points(validation, "perplexity"), "validation"),
+                *_best(validation, "perplexity", min),
+            ],
+            logarithmic=True,
+        ),
+        _bleu_or_memory(metrics),
+        Chart("Learning rate", "learning rate", [Series("", _points(train, "learning_rate"))], from_zero=True),
+        Chart(
+            "Gradient norm",
+            "norm, mean of the steps between, logarithmic",
+            [Series("", _points(train, "gradient_norm"))],
+            logarithmic=True,
+            verticals=skipped,
+            note=across,
+        ),
+        Chart("Speed", "target tokens a second", [Series("", _clock(train, "tokens_per_second"))], from_zero=True),
+    ]
+    last = max((line.step for line in (*train, *validation)), default=0)
+    return [replace(chart, x_end=last) for chart in charts]
 
 
 def write_curves(run_folder: Path) -> Path:
-    """Draw loss, perplexity, BLEU where there is one, learning rate, gradient norm and speed; returns the picture."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    """Draw the metrics of a run into its folder; returns the picture."""
+    from heedful.report.raster import png
 
     metrics = sound_metrics(run_folder)
-    figure = Figure(figsize=(12, 10), layout="constrained")
-    FigureCanvasAgg(figure)
-    figure.suptitle(_title(run_folder, metrics), fontsize=13)
-    axes: list[Axes] = list(figure.subplots(3, 2).flat)
-    _draw_loss(axes[0], metrics)
-    _draw_perplexity(axes[1], metrics)
-    _draw_learning_rate(axes[2], metrics)
-    _draw_gradient_norm(axes[3], metrics)
-    _draw_speed(axes[4], metrics)
-    _draw_last(axes[5], metrics)
-    _share_steps(axes)
-    return _written(figure, run_folder / CURVES)
+    picture = _panels(_title(run_folder, metrics), _figures(metrics))
+    return write_file(run_folder / CURVES, png(picture, scale=1.5), error=ReportError)
 
 
 def sound_metrics(run_folder: Path) -> Metrics:
@@ -54,138 +94,60 @@ def sound_metrics(run_folder: Path) -> Metrics:
     return metrics
 
 
-def _draw_loss(axis: Axes, metrics: Metrics) -> None:
-    _draw(axis, metrics.train, "loss", TRAIN, label="training (smoothed, with dropout)")
-    _draw(axis, metrics.validation, "loss", VALIDATION, label="validation (not smoothed)")
-    _mark_best(axis, metrics.validation, "loss", best=min)
-    _leave_out_the_fall(axis, metrics.train)
-    _finish(axis, "loss a token")
+def _figures(metrics: Metrics) -> list[Figure]:
+    return [figure for chart in metric_charts(metrics) if (figure := line_figure(chart))]
 
 
-def _draw_perplexity(axis: Axes, metrics: Metrics) -> None:
-    _draw(axis, metrics.train, "perplexity", TRAIN, label="training")
-    _draw(axis, metrics.validation, "perplexity", VALIDATION, label="validation")
-    _mark_best(axis, metrics.validation, "perplexity", best=min)
-    _logarithmic(axis)
-    _finish(axis, "perplexity a subword")
+def _points(lines: Sequence[TrainLine | ValidationLine], key: str) -> list[Point]:
+    """(step, value) of each line; the last one of lines with the same step."""
+    return list({line.step: (line.step, number(line, key)) for line in lines}.values())
 
 
-def _draw_learning_rate(axis: Axes, metrics: Metrics) -> None:
-    _draw(axis, metrics.train, "learning_rate", TRAIN)
-    axis.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
-    _finish(axis, "learning rate")
+def _clock(lines: Sequence[TrainLine], key: str) -> list[Point]:
+    return list({line.step: (line.step, number(line.wall, key)) for line in lines}.values())
 
 
-def _draw_gradient_norm(axis: Axes, metrics: Metrics) -> None:
-    _draw(axis, metrics.train, "gradient_norm", TRAIN)
-    skipped = [line.step for line in metrics.train if line.skipped > 0]
-    for place, step in enumerate(skipped):
-        axis.axvline(step, color=VALIDATION, linewidth=0.8, label="skipped steps" if not place else None)
-    _logarithmic(axis)
-    _finish(axis, "gradient norm")
+def _bleu_or_memory(metrics: Metrics) -> Chart:
+    scores = _points(metrics.validation, "bleu")
+    if any(math.isfinite(score) for _, score in scores):
+        series = [Series("validation", scores, "validation"), *_best(metrics.validation, "bleu", max)]
+        return Chart("BLEU", "BLEU of the validation text (greedy search)", series, from_zero=True)
+    return Chart("Memory", "GiB", [Series("", _clock(metrics.train, "memory_gib"))], from_zero=True)
 
 
-def _draw_speed(axis: Axes, metrics: Metrics) -> None:
-    from matplotlib.ticker import EngFormatter
-
-    _draw_wall(axis, metrics.train, "tokens_per_second")
-    _from_zero(axis)
-    axis.yaxis.set_major_formatter(EngFormatter(sep=""))
-    _finish(axis, "target tokens a second")
-
-
-def _draw_last(axis: Axes, metrics: Metrics) -> None:
-    """BLEU where it was measured, else memory where that was; else nothing."""
-    if any(math.isfinite(number(line, "bleu")) for line in metrics.validation):
-        _draw(axis, metrics.validation, "bleu", VALIDATION, label="validation")
-        _mark_best(axis, metrics.validation, "bleu", best=max)
-        _finish(axis, "BLEU")
-    elif any(math.isfinite(number(line.wall, "memory_gib")) for line in metrics.train):
-        _draw_wall(axis, metrics.train, "memory_gib")
-        _from_zero(axis)
-        _finish(axis, "memory, GiB")
-    else:
-        axis.set_axis_off()
-
-
-def _draw(axis: Axes, lines: Sequence[Line], key: str, colour: str, *, label: str | None = None) -> None:
-    _draw_points(axis, [(line.step, number(line, key)) for line in lines], colour, label)
-
-
-def _draw_wall(axis: Axes, lines: Sequence[TrainLine], key: str) -> None:
-    _draw_points(axis, [(line.step, number(line.wall, key)) for line in lines], TRAIN, None)
-
-
-def _draw_points(axis: Axes, points: Sequence[tuple[int, float]], colour: str, label: str | None) -> None:
+def _best(lines: Sequence[ValidationLine], key: str, best: Callable[..., Point]) -> list[Series]:
+    points = [point for point in _points(lines, key) if math.isfinite(point[1])]
     if not points:
-        return
-    marker = "o" if len(points) < FEW_POINTS else None
-    axis.plot(*zip(*points, strict=True), color=colour, linewidth=1.4, marker=marker, markersize=3, label=label)
-
-
-def _mark_best(axis: Axes, lines: Sequence[Line], key: str, *, best: Any) -> None:
-    points = [(line.step, number(line, key)) for line in lines]
-    points = [point for point in points if math.isfinite(point[1])]
-    if not points:
-        return
+        return []
     step, value = best(points, key=lambda point: point[1])
-    label = f"best: {value:.4g} at step {step:,}"
-    axis.plot([step], [value], linestyle="", marker="*", markersize=11, color=VALIDATION, label=label)
+    return [Series(f"best: {value:.4g} at step {step:,}", [(step, value)], "mark", line=False, read=False)]
 
 
-def _finish(axis: Axes, title: str) -> None:
-    from matplotlib.ticker import EngFormatter
-
-    axis.set_ylabel(title, fontsize=11)
-    axis.set_xlabel("step")
-    axis.xaxis.set_major_formatter(EngFormatter(sep=""))
-    axis.grid(visible=True, color="#e4e4e4", linewidth=0.7)
-    axis.set_axisbelow(True)
-    axis.spines[["top", "right"]].set_visible(False)
-    if axis.get_legend_handles_labels()[1]:
-        axis.legend(frameon=False, fontsize=9)
+def _after_the_fall(losses: Sequence[Point]) -> float | None:
+    """The highest loss after a long run's first twentieth: it falls so far that nothing could be seen of the rest."""
+    later = [value for _, value in losses[len(losses) // 20 :] if math.isfinite(value)]
+    if len(losses) < FEW_POINTS or not later:
+        return None
+    return max(later) + 0.05 * (max(later) - min(later))
 
 
-def _leave_out_the_fall(axis: Axes, lines: Sequence[Line]) -> None:
-    """A long run's first twentieth falls so far that nothing could be seen of the rest: let it leave at the top."""
-    if len(lines) < FEW_POINTS:
-        return
-    drawn = _drawn(axis)
-    later = [number(line, "loss") for line in lines[len(lines) // 20 :]]
-    later = [value for value in later if math.isfinite(value)]
-    if later:
-        margin = 0.05 * (max(later) - min(drawn))
-        axis.set_ylim(min(drawn) - margin, max(later) + margin)
+def _said(validation: Sequence[ValidationLine]) -> list[tuple[str | int, str]]:
+    """The first validation sentence, and how it was translated at several steps."""
+    told = [(line.step, line.samples[0]) for line in validation if line.samples]
+    if not told:
+        return []
+    shown = _spread(told, VALIDATIONS)
+    # An output that did not change from one validation to the next is told once.
+    rows = [(step, sample.output) for step, sample in shown]
+    rows = [rows[0], *(later for before, later in pairwise(rows) if later[1] != before[1])]
+    first = shown[0][1]
+    return [("source", first.source), ("reference", first.reference), *rows]
 
 
-def _from_zero(axis: Axes) -> None:
-    axis.set_ylim(0, 1.1 * max(_drawn(axis), default=1.0))
-
-
-def _logarithmic(axis: Axes) -> None:
-    """A logarithmic scale with plain numbers, where there is something above zero to draw."""
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
-    if not any(value > 0 for value in _drawn(axis)):
-        return
-    axis.set_yscale("log")
-    axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axis.yaxis.set_minor_formatter(NullFormatter())
-
-
-def _drawn(axis: Axes) -> list[float]:
-    """The finite numbers that an axis shows."""
-    lines = [line for line in axis.get_lines() if line.get_transform() == axis.transData]
-    values = [float(value) for line in lines for value in line.get_ydata(orig=True)]  # pyright: ignore
-    return [value for value in values if math.isfinite(value)]
-
-
-def _share_steps(axes: Sequence[Axes]) -> None:
-    """The same steps at the same place in every panel, from 0."""
-    last = max((axis.get_xlim()[1] for axis in axes if axis.axison and axis.get_lines()), default=1.0)
-    for axis in axes:
-        axis.set_xlim(0, last)
+def _spread(values: list[tuple[int, Sample]], most: int) -> list[tuple[int, Sample]]:
+    if len(values) <= most:
+        return values
+    return [values[round(place * (len(values) - 1) / (most - 1))] for place in range(most)]
 
 
 def _title(run_folder: Path, metrics: Metrics) -> str:
@@ -196,13 +158,36 @@ def _title(run_folder: Path, metrics: Metrics) -> str:
     return f"{name}{f' ({preset})' if preset else ''}, {last:,} steps"
 
 
-def _written(figure: Any, path: Path) -> Path:
-    """The picture under its name once it is whole: somebody may be looking at the old one."""
-    hidden = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        figure.savefig(hidden, format="png", dpi=120)
-        hidden.replace(path)
-    except OSError as error:
-        hidden.unlink(missing_ok=True)
-        raise ReportError(f"{path} cannot be written: {error.strerror}") from None
-    return path
+def _panels(title: str, figures: Sequence[Figure]) -> Picture:
+    """All figures in one picture, two in a row."""
+    left, top = 10.0, 44.0
+    width, height = WIDTH + BETWEEN, CAPTION + HEIGHT + BETWEEN
+    marks: list[Mark] = [Words("headline strong", title, (left + 4, 26))]
+    for place, figure in enumerate(figures):
+        x, y = left + place % 2 * width, top + place // 2 * height
+        marks += [*_caption(figure, x, y), inset(figure.picture, x, y + CAPTION)]
+    return Picture(2 * width, top + math.ceil(len(figures) / 2) * height, marks, title)
+
+
+def _caption(figure: Figure, left: float, top: float) -> list[Mark]:
+    """Title and legend, as the page has them; in a second line what the first has no room for."""
+    x, rows = 24 + 1.2 * LETTER * len(figure.title), 0
+    places: list[tuple[float, int]] = []
+    for key in figure.keys:
+        wide = 24 + LETTER * len(key.name)
+        if x + wide > WIDTH:
+            x, rows = 4, rows + 1
+        places.append((left + x, rows))
+        x += wide + 10
+    first = top + CAPTION - 6 - 17 * rows
+    marks: list[Mark] = [Words("strong", figure.title, (left + 4, first))]
+    for key, (at, row) in zip(figure.keys, places, strict=True):
+        marks += [_sign(key, at, first + 17 * row - 4), Words("tick", key.name, (at + 22, first + 17 * row))]
+    return marks
+
+
+def _sign(key: Key, x: float, y: float) -> Mark:
+    kind = key.kind.removesuffix(" points")
+    if kind != key.kind:
+        return Stroke(f"dots {kind}", [(x + 9, y)], dots=True)
+    return Stroke(f"line {kind}", [(x, y), (x + 17, y)])

@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from heedful import __version__
-from heedful.report.markup import Section, text
-from heedful.report.new_files import written
-from heedful.report.page_files import filled, page_file, page_style
-from heedful.report.run_scores import RunScores
-from heedful.report.sections.configuration import configuration_section
-from heedful.report.sections.data import data_section
-from heedful.report.sections.examples import examples_section
-from heedful.report.sections.overview import overview_section
-from heedful.report.sections.paper import positions_section, schedule_section
-from heedful.report.sections.repetition import machine_section, repetition_section
-from heedful.report.sections.scores import scores_section
-from heedful.report.sections.training import training_section
+from heedful.config import SECTIONS, toml_value
+from heedful.model.positional_encoding import positional_encoding
+from heedful.report.charts import Chart, Series, line_figure
+from heedful.report.curves import training_section
+from heedful.report.data_section import data_section
+from heedful.report.heat_maps import position_map
+from heedful.report.pages import Section, page, section, write_page
+from heedful.report.repetition import changed_settings, machine_section, preset_name, repetition_section
+from heedful.report.run_scores import RunScores, examples_section, scores_section
+from heedful.report.scales import duration_text
 from heedful.runs.record import RunRecord
 from heedful.runs.run_folder import now
+from heedful.training.optimizer import learning_rate
+
+POSITIONS = 64
+SAMPLES = 240
+"""Steps at which the schedule is drawn."""
 
 
 def run_sections(record: RunRecord, scores: RunScores | None = None, *, why_not: str = "") -> list[Section]:
     """Everything that can be said of a run. ``why_not``: why there are no scores, where there are none."""
     return [
         overview_section(record, scores),
-        data_section(record),
-        training_section(record),
+        data_section(record.corpus),
+        training_section(record.metrics),
         scores_section(scores, why_not=why_not),
-        *([examples_section(record, scores)] if scores is not None and scores.examples else []),
+        *([examples_section(scores, folder=record.folder)] if scores is not None and scores.examples else []),
         schedule_section(record),
         positions_section(record, scores),
         configuration_section(record),
@@ -40,23 +43,118 @@ def run_sections(record: RunRecord, scores: RunScores | None = None, *, why_not:
 
 def run_page(title: str, sections: Sequence[Section]) -> str:
     """The whole page as text."""
-    links = "".join(f'<a href="#{section.anchor}">{text(section.title)}</a>' for section in sections)
-    body = "\n".join(
-        f'<section aria-labelledby="{section.anchor}"><h2 id="{section.anchor}">{text(section.title)}</h2>\n'
-        f"{section.content}</section>"
-        for section in sections
-    )
-    parts = {
-        "title": text(title),
-        "style": page_style("report.css"),
-        "links": links,
-        "sections": body,
-        "made": text(f"Made by heedful {__version__}, {now().replace('T', ' ').replace('+00:00', ' UTC')}."),
-        "script": page_file("report.js"),
-    }
-    return filled(page_file("report.html"), parts)
+    values = {"title": title, "sections": sections, "made": _clear_time(now())}
+    return page("report.html", style="report.css", scripts=("report.js",), **values)
 
 
 def write_run_page(title: str, sections: Sequence[Section], path: Path, *, overwrite: bool = False) -> Path:
     """Write the page; returns its path."""
-    return written(path, run_page(title, sections).encode("utf-8"), overwrite=overwrite)
+    return write_page(path, run_page(title, sections), overwrite=overwrite)
+
+
+def overview_section(record: RunRecord, scores: RunScores | None) -> Section:
+    """What was trained, how far it is, how good, and everything that could not be read."""
+    return section("The run", "overview.html", problems=record.problems, found=_overview(record, scores))
+
+
+def schedule_section(record: RunRecord) -> Section:
+    """Equation 3 over the whole run, with the steps that are done."""
+    training, d_model = record.config.training, record.config.model.d_model
+    warmup, done = training.warmup_steps, record.run.step or 0
+    last = max(training.steps, done)
+
+    def rate(step: int) -> float:
+        return learning_rate(step, d_model=d_model, warmup_steps=warmup, scale=training.learning_rate_scale)
+
+    marks = {1, last, *(step for step in (warmup, done) if 1 <= step <= last)}
+    steps = sorted({max(1, round(last * place / SAMPLES)) for place in range(SAMPLES + 1)} | marks)
+    series: list[Series] = []
+    if done:
+        series.append(Series("done", [(step, rate(step)) for step in steps if step <= done]))
+    if done < last:
+        series.append(Series("to come", [(step, rate(step)) for step in steps if step >= done], "plan"))
+    if done:
+        series.append(Series(f"step {done:,}", [(done, rate(done))], "mark", line=False, read=False))
+    across = [warmup] if warmup <= last else []
+    chart = Chart("Equation 3", "learning rate", series, from_zero=True, x_end=last, verticals=across)
+    return section(
+        "Learning-rate schedule",
+        "schedule.html",
+        chart=line_figure(chart),
+        scale="" if training.learning_rate_scale == 1 else f"{training.learning_rate_scale:g} · ",
+        d_model=d_model,
+        warmup=warmup,
+        highest=f"{rate(warmup):.3g}",
+    )
+
+
+def positions_section(record: RunRecord, scores: RunScores | None) -> Section:
+    """The vectors that tell the model where a word stands: section 3.5's, or Table 3 row (E)'s."""
+    model = record.config.model
+    if model.positions == "learned":
+        tables = scores.learned_positions if scores else {}
+        learned = {side: position_map(table) for side, table in tables.items()}
+        return section("Positional encodings", "positions.html", learned=learned)
+    sinusoids = position_map(positional_encoding(POSITIONS, model.d_model).numpy())
+    about = {"positions": POSITIONS, "d_model": model.d_model}
+    return section("Positional encodings", "positions.html", learned=None, sinusoids=sinusoids, **about)
+
+
+def configuration_section(record: RunRecord) -> Section:
+    """Every setting of the run, those marked that its preset has otherwise."""
+    differing = changed_settings(record)
+    parts = {
+        name: [
+            {
+                "name": item.name,
+                "value": toml_value(getattr(getattr(record.config, name), item.name)),
+                "was": differing.get(f"{name}.{item.name}"),
+                "about": item.metadata["rule"].help,
+            }
+            for item in dataclasses.fields(kind)
+        ]
+        for name, kind in SECTIONS.items()
+    }
+    values = {"preset": preset_name(record), "differing": len(differing), "parts": parts}
+    return section("Configuration", "configuration.html", **values)
+
+
+def _overview(record: RunRecord, scores: RunScores | None) -> dict[str, str | int]:
+    run, description = record.run, record.description
+    found: dict[str, str | int] = {"state": run.state + (f": {run.why}" if run.why else "")}
+    if run.step is not None:
+        of = f" of {run.steps:,}" if run.steps is not None else ""
+        found["steps"] = f"{run.step:,}{of}"
+    if run.minutes is not None:
+        found["time"] = duration_text(60 * run.minutes)
+    found["begun"] = _clear_time(str(description.get("started", "not recorded")))
+    model = record.config.model
+    sizes = (
+        f"{model.encoder_layers} + {model.decoder_layers} layers, d_model {model.d_model}, d_ff {model.d_ff}, "
+        f"{model.num_heads} heads"
+    )
+    found["model"] = f"{run.model}: {sizes}" if isinstance(description.get("preset"), str) else sizes
+    if run.parameters is not None:
+        found["parameters"] = run.parameters
+    found["data"] = _data(record)
+    if description.get("init"):
+        found["began with"] = f"the weights of {description['init']}"
+    if record.environment.get("device"):
+        found["on"] = str(record.environment["device"])
+    if run.best is not None:
+        found["best validation"] = f"{run.best.metric} {run.best.value:.4g} at step {run.best.step:,}"
+    if scores is not None:
+        best = scores.report.scores[0]
+        found[best.name] = f"{best.value:.2f} on {scores.about}"
+    return found
+
+
+def _data(record: RunRecord) -> str:
+    if record.corpus is not None:
+        return f"{record.corpus.manifest.splits['train'].pairs:,} pairs of {record.corpus.folder}"
+    data = record.description.get("data")
+    return str(data.get("folder")) if isinstance(data, dict) else "not recorded"
+
+
+def _clear_time(iso: str) -> str:
+    return iso.replace("T", " ").replace("+00:00", " UTC")

@@ -1,4 +1,4 @@
-"""Axes of charts: where a value stands, which values are named, and how they are written."""
+"""How numbers are shown: where a value stands on an axis, which values are named, and durations in words."""
 
 from __future__ import annotations
 
@@ -74,6 +74,18 @@ def tick_texts(ticks: Sequence[float]) -> list[str]:
     if sizes and max(sizes) > 1e3 * min(sizes):
         return [_tick_text(tick, abs(tick)) for tick in ticks]
     return [_tick_text(tick, max(sizes, default=0.0)) for tick in ticks]
+
+
+def duration_text(seconds: float) -> str:
+    """A time as a person says it: seconds, minutes, hours or days, whichever reads best.
+
+    >>> duration_text(30), duration_text(740), duration_text(12_000), duration_text(200_000)
+    ('30 seconds', '12.3 minutes', '3.3 hours', '2.3 days')
+    """
+    for unit, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.0f} seconds"
 
 
 def _tick_text(tick: float, largest: float) -> str:

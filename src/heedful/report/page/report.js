@@ -16,10 +16,12 @@ function nearest(points, x) {
 }
 
 function readable(figure) {
-  const svg = figure.querySelector("svg"), cursor = figure.querySelector(".cursor"), out = figure.querySelector("output");
+  const svg = figure.querySelector("svg"), out = figure.querySelector("output");
+  const cursor = svg.appendChild(document.createElementNS(svg.namespaceURI, "g"));
   const data = JSON.parse(figure.querySelector("script").textContent);
   const series = data.series.filter((one) => one.points.length);
   if (!series.length) return;
+  cursor.setAttribute("class", "cursor");
   const steps = [...new Set(series.flatMap((one) => one.points.map((point) => point[0])))].sort((a, b) => a - b);
   let at = null;
 

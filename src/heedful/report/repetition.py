@@ -1,58 +1,79 @@
-"""What somebody needs who wants the same run again: commands, versions, hardware."""
+"""What somebody needs who wants the same run again: commands, versions, hardware, settings of its own."""
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 from pathlib import Path
 
-from heedful.config import toml_value
+from heedful.config import SECTIONS, toml_value
 from heedful.data.manifest import Manifest, TextRecord
-from heedful.report.markup import Cell, Section, command, facts, paragraph
-from heedful.report.sections.configuration import changed_settings, preset_name
+from heedful.presets import BY_NAME
+from heedful.report.pages import Section, section
 from heedful.runs.record import RunRecord
+
+MACHINE = {
+    "cuda": ("CUDA", "{}"),
+    "platform": ("system", "{}"),
+    "processor": ("processor", "{}"),
+    "cores": ("cores", "{}"),
+    "memory_gib": ("memory", "{} GiB"),
+    "device": ("trained on", "{}"),
+    "device_memory_gib": ("its memory", "{} GiB"),
+    "threads": ("threads", "{}"),
+    "processes": ("processes", "{}"),
+}
+"""What a run writes down of its machine, what it is called, and how it is written."""
+
+SAME_BITS = (
+    "With the same versions on the same kind of machine a run on a CPU comes out the same to the last bit; on a GPU, "
+    "and elsewhere, the last digits may differ."
+)
 
 
 def repetition_section(record: RunRecord) -> Section:
     """The commands that make the corpus and the run again."""
-    parts: list[str] = []
+    commands: list[tuple[str, str]] = []
     if record.corpus is not None:
         words = prepare_command(record.corpus.manifest, output=str(record.corpus.folder))
-        parts += [paragraph("The corpus, from what it says of itself:"), command(words)]
-    parts += [paragraph("The run, from the configuration that it recorded:"), command(train_command(record))]
+        commands.append(("The corpus, from what it says of itself:", words))
+    commands.append(("The run, from the configuration that it recorded:", train_command(record)))
     typed = record.description.get("command")
     if isinstance(typed, dict) and isinstance(typed.get("words"), list):
         words = shlex.join(str(word) for word in typed["words"])
-        parts += [paragraph(f"As it was typed, in {typed.get('folder')}:"), command(words)]
-    about = (
-        "With the same versions on the same kind of machine a run on a CPU comes out the same to the last bit; on a "
-        "GPU, and elsewhere, the last digits may differ."
-    )
-    return Section("To repeat it", "".join(parts) + paragraph(about, kind="note"))
+        commands.append((f"As it was typed, in {typed.get('folder')}:", words))
+    return section("To repeat it", "commands.html", commands=commands, note=SAME_BITS)
 
 
 def machine_section(record: RunRecord) -> Section:
     """Versions and hardware of the machine that trained."""
-    found, description = record.environment, record.description
-    listed: dict[str, Cell] = {"heedful": str(description.get("heedful", "not recorded"))}
-    packages = found.get("packages")
-    listed["Python"] = str(found.get("python") or "not recorded")
-    listed |= {name: str(version) for name, version in (packages if isinstance(packages, dict) else {}).items()}
-    names = {
-        "cuda": ("CUDA", "{}"),
-        "platform": ("system", "{}"),
-        "processor": ("processor", "{}"),
-        "cores": ("cores", "{}"),
-        "memory_gib": ("memory", "{} GiB"),
-        "device": ("trained on", "{}"),
-        "device_memory_gib": ("its memory", "{} GiB"),
-        "threads": ("threads", "{}"),
-        "processes": ("processes", "{}"),
-    }
-    listed |= {name: form.format(found[key]) for key, (name, form) in names.items() if found.get(key) is not None}
-    peak = _most_memory(record)
-    if peak is not None:
-        listed["memory used"] = f"{peak:g} GiB at most"
-    return Section("Versions and hardware", facts(listed))
+    known, packages = record.environment, record.environment.get("packages")
+    found = {"heedful": str(record.description.get("heedful", "not recorded"))}
+    found["Python"] = str(known.get("python") or "not recorded")
+    found |= {name: str(version) for name, version in (packages if isinstance(packages, dict) else {}).items()}
+    found |= {name: form.format(known[key]) for key, (name, form) in MACHINE.items() if known.get(key) is not None}
+    peaks = [line.wall.memory_gib for line in record.metrics.train if line.wall.memory_gib]
+    if peaks:
+        found["memory used"] = f"{max(peaks):g} GiB at most"
+    return section("Versions and hardware", "facts.html", found=found)
+
+
+def preset_name(record: RunRecord) -> str:
+    """The preset that the run began from; where none is recorded, or it is not known here, ``base``."""
+    name = record.description.get("preset")
+    return name if isinstance(name, str) and name in BY_NAME else "base"
+
+
+def changed_settings(record: RunRecord) -> dict[str, str]:
+    """The settings that differ from the preset, as ``section.key``, and what the preset has."""
+    preset = BY_NAME[preset_name(record)].make()
+    found: dict[str, str] = {}
+    for name, kind in SECTIONS.items():
+        for item in dataclasses.fields(kind):
+            ours, theirs = (getattr(getattr(config, name), item.name) for config in (record.config, preset))
+            if ours != theirs:
+                found[f"{name}.{item.name}"] = toml_value(theirs)
+    return found
 
 
 def train_command(record: RunRecord) -> str:
@@ -143,7 +164,3 @@ def _folded(words: list[str]) -> str:
             lines, line = [*lines, line], "   "
         line += " " * bool(line) + shlex.quote(word)
     return " \\\n".join([*lines, line])
-
-
-def _most_memory(record: RunRecord) -> float | None:
-    return max((line.wall.memory_gib for line in record.metrics.train if line.wall.memory_gib), default=None)

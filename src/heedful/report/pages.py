@@ -1,0 +1,104 @@
+"""Pages that need nothing but a browser, from the templates, style sheets and scripts in ``page/``.
+
+Whatever came out of a file or a model is escaped by the templates; only ``Markup`` is HTML already.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from heedful import __version__
+from heedful.errors import ReportError
+from heedful.files import require_free, write_file
+from heedful.report.picture import svg_element
+
+_INVISIBLE = re.compile("[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\ud800-\udfff\ufffe\uffff]")
+"""Characters that no page may hold: controls, and halves of surrogate pairs."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of a page: a title, and HTML below it."""
+
+    title: str
+    content: Markup
+
+    @property
+    def anchor(self) -> str:
+        """What a link to the section says."""
+        return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
+
+
+def section(title: str, template: str, **values: Any) -> Section:
+    """A section made by a template of ``page/``."""
+    return Section(title, Markup(_environment().get_template(template).render(values)))
+
+
+def fragment(template: str, **values: Any) -> Markup:
+    """HTML made by a template that is given as text: ``fragment("<p>{{ rate }} %</p>", rate=12)``."""
+    return Markup(_environment().from_string(template).render(values))
+
+
+def page(template: str, *, style: str, scripts: Sequence[str], **values: Any) -> str:
+    """A whole page by a template, with its style sheet and scripts in it."""
+    script = "\n".join(map(page_file, scripts))
+    text = (
+        _environment().get_template(template).render(style=Markup(page_style(style)), script=Markup(script), **values)
+    )
+    return _INVISIBLE.sub("\ufffd", text)
+
+
+def write_page(path: Path, text: str, *, overwrite: bool = False) -> Path:
+    """Write a page; returns its path."""
+    require_free(path, overwrite=overwrite, error=ReportError)
+    return write_file(path, text.encode("utf-8"), error=ReportError)
+
+
+def page_file(name: str) -> str:
+    """A file of ``page/`` as text."""
+    return resources.files("heedful.report").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def page_style(name: str) -> str:
+    """A style sheet of ``page/``, after the colours that all pages share."""
+    return page_file("palette.css") + page_file(name)
+
+
+def cut(line: str, most: int) -> str:
+    """A text of at most so many characters: a translation that repeats itself can be very long."""
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+@functools.cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("heedful.report", "page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"breakable": _breakable, "shown": _shown, "svg": svg_element}
+    # tojson writes <, >, & and ' as numbers, so that no text can end the script it stands in.
+    made.policies["json.dumps_kwargs"] = {"ensure_ascii": True, "allow_nan": False, "separators": (",", ":")}
+    made.globals["version"] = __version__
+    return made
+
+
+def _breakable(value: object) -> Markup:
+    """A path or a signature, which may go on in the next line after each of its parts."""
+    return Markup(re.sub(r"([/|])(?=.)", r"\1<wbr>", str(escape(value))))
+
+
+def _shown(value: object) -> object:
+    """A value of a table or a list: whole numbers have their thousands marked."""
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value
