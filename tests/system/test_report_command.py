@@ -164,17 +164,3 @@ def test_the_commands_on_the_page_make_the_same_corpus_and_the_same_model(
     assert described["environment"]["python"] == sys.version.split()[0]
     assert described["environment"]["packages"]["torch"] == torch.__version__
     assert json.loads((trained / "run.json").read_text())["command"] is None  # nobody typed it
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("a.en | a.de", ["--source", "a.en@2", "--target", "a.de@2"]),
-        ("b.tsv.gz", ["--tsv", "b.tsv.gz@2"]),
-        ("c.jsonl (source, target)", ["--jsonl", "c.jsonl@2"]),
-        ("c.jsonl (en, de)", ["--jsonl", "c.jsonl@2", "--source-field", "en", "--target-field", "de"]),
-    ],
-)
-def test_every_kind_of_text_is_named_as_prepare_takes_it(name: str, options: list[str]) -> None:
-    words = prepare_command({"corpora": [{"name": name, "weight": 2.0}]}, output="my corpus")
-    assert words_of(words) == ["prepare", *options, "--output", "my corpus"]

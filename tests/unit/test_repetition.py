@@ -63,6 +63,14 @@ def made(words: list[str]) -> None:
         main([*words, "--quiet"])
 
 
+def command_of(corpus: Path, *, output: Path) -> list[str]:
+    """What a shell hands over of the command that the report prints."""
+    command = prepare_command(read_manifest(corpus), output=str(output))
+    program, *words = shlex.split(command.replace("\\\n", " "))  # a shell joins the lines
+    assert program == "heedful"
+    return words
+
+
 @pytest.mark.parametrize("name", OPTIONS)
 def test_the_printed_command_makes_the_same_corpus(
     name: str, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -71,9 +79,22 @@ def test_the_printed_command_makes_the_same_corpus(
     if name == "a given vocabulary" and not Path("earlier").exists():
         made(["prepare", *TWO_FILES, "--output", "earlier"])
     made(["prepare", *OPTIONS[name], "--output", str(tmp_path / "corpus")])
-    manifest = read_manifest(tmp_path / "corpus")
-    command = prepare_command(manifest, output=str(tmp_path / "again"))
-    program, *words = shlex.split(command.replace("\\\n", " "))  # a shell joins the lines
-    assert program == "heedful"
-    made(words)
-    assert read_manifest(tmp_path / "again") == manifest
+    made(command_of(tmp_path / "corpus", output=tmp_path / "again"))
+    assert read_manifest(tmp_path / "again") == read_manifest(tmp_path / "corpus")
+
+
+@pytest.mark.parametrize("name", ["two files", "weights", "json lines", "every kind"])
+def test_of_an_older_corpus_its_name_is_enough(
+    name: str, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Older manifests have no kind, paths and fields of a text."""
+    monkeypatch.chdir(texts)
+    made(["prepare", *OPTIONS[name], "--output", str(tmp_path / "corpus")])
+    expected = read_manifest(tmp_path / "corpus")
+    stored = json.loads((tmp_path / "corpus" / "manifest.json").read_text())
+    for text in (*stored["corpora"], *stored["validation"]):
+        for field in ("kind", "paths", "fields"):
+            del text[field]
+    (tmp_path / "corpus" / "manifest.json").write_text(json.dumps(stored))
+    made(command_of(tmp_path / "corpus", output=tmp_path / "again"))
+    assert read_manifest(tmp_path / "again") == expected
