@@ -188,7 +188,7 @@ PROBLEMS = {
         ["--set", "training.patience=3", "--set", "training.validation_steps=0"],
         "training.patience = 3 counts validations, but training.validation_steps = 0",
     ),
-    "bfloat16 on a CPU": (["--set", "training.precision=bfloat16"], 'training.precision = "bfloat16" needs CUDA'),
+    "bfloat16 on a CPU": (["--set", "training.precision=bfloat16"], "training.precision = bfloat16 needs CUDA"),
     "no such config": (["--config", "nowhere.toml"], "there is no file nowhere.toml"),
 }
 

@@ -114,7 +114,7 @@ def test_an_error_in_the_background_reaches_the_loop(corpus: Corpus, monkeypatch
 
 
 def test_half_precision_on_a_cpu_is_refused() -> None:
-    with pytest.raises(TrainingError, match="it needs CUDA"):
+    with pytest.raises(TrainingError, match=r"training\.precision = bfloat16 needs CUDA"):
         precision_for(resolve(settings=["training.precision=bfloat16"]), CPU)
 
 

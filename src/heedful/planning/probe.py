@@ -28,6 +28,7 @@ from heedful.model.masks import Layout, Packed, padded_layout
 from heedful.model.transformer import Transformer
 from heedful.training.flops import attention_scores, step_flops
 from heedful.training.label_smoothing import label_smoothed_loss
+from heedful.training.step import precision_for
 
 STEPS = 3
 """Steps that are timed, after one that is not."""
@@ -66,20 +67,12 @@ class Inputs:
     target_layout: Layout
 
 
-def half_precision(config: Config, device: str) -> bool:
-    """Whether training computes in bfloat16 there."""
-    precision = config.training.precision
-    if precision == "bfloat16" and device != "cuda":  # such products kill the process on some CPUs
-        raise HeedfulError('training.precision = "bfloat16" needs CUDA, which is not here: take "auto" or "float32"')
-    return precision == "bfloat16" or (precision == "auto" and device == "cuda")
-
-
 def probe(
     corpus: Corpus, config: Config, *, schedule: Schedule, vocab_size: int, source_vocab_size: int | None
 ) -> Probe:
     """Time a few steps on the GPU of this machine, or on its CPU where there is none."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    half = half_precision(config, device)
+    half = precision_for(config, torch.device(device)).half
     attention = choose_attention(config.model, device=device, half_precision=half)
     model = Transformer(
         config.model, vocab_size=vocab_size, source_vocab_size=source_vocab_size, attention=attention

@@ -18,9 +18,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from heedful.model.decoder import DecoderLayer
+from heedful.model.devices import Captures
 from heedful.model.masks import padded_layout
 from heedful.model.transformer import Transformer
-from heedful.search.graphs import Captures
 from heedful.symbols import END, PAD
 
 

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from heedful.model.devices import Captures
 from heedful.search.beam_search import advance_beams, advance_samples, uniform_numbers
-from heedful.search.graphs import Captures
 from heedful.search.hypotheses import Hypotheses, Hypothesis, empty_hypotheses
 from heedful.search.options import SearchOptions
 

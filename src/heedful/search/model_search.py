@@ -16,11 +16,11 @@ from torch.nn import functional as F
 
 from heedful.errors import SearchError
 from heedful.model.attention_kernels import choose_attention
+from heedful.model.devices import Captures
 from heedful.model.masks import padded_layout
 from heedful.model.transformer import Transformer
 from heedful.search.cached_decoder import CachedAttend, CachedDecoder, padded_ids
 from heedful.search.engine import Engine, Sentence
-from heedful.search.graphs import Captures
 from heedful.search.hypotheses import Hypothesis
 from heedful.search.options import SearchOptions
 from heedful.symbols import START

@@ -27,6 +27,7 @@ from heedful.evaluation.alignments import (
 )
 from heedful.evaluation.translation_scores import perplexity
 from heedful.model.attention_kernels import choose_attention
+from heedful.model.devices import chosen_device, computes_in_half
 from heedful.runs.models import SavedModel, read_model
 from heedful.search.attention_maps import AttentionMaps, attention_maps, forced_maps
 from heedful.search.engine import Sentence
@@ -37,7 +38,7 @@ from heedful.symbols import END_LABEL
 from heedful.text.cleaning import clean_line
 from heedful.text.sentences import in_parts
 
-PRECISIONS = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16}
+PRECISIONS = ("float32", "float64", "bfloat16")
 BATCHES_AT_ONCE = 16
 """Batches that are read, sorted by length and translated before their output appears."""
 MOST_SOURCE_TOKENS = 256
@@ -140,7 +141,7 @@ class Translator:
         self, saved: SavedModel, *, device: str = "auto", precision: str = "auto", batch_size: int = 0
     ) -> None:
         self.saved = saved
-        self.device = _device(device)
+        self.device = chosen_device(device, error=SearchError)
         self.precision = _precision(precision, self.device)
         self.batch_size = batch_size or SLOTS[self.device.type]
         half = self.precision == "bfloat16"
@@ -346,25 +347,9 @@ def load(model: Path | str, *, device: str = "auto", precision: str = "auto", ba
     return Translator.load(model, device=device, precision=precision, batch_size=batch_size)
 
 
-def _device(wanted: str) -> torch.device:
-    if wanted == "auto":
-        wanted = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(wanted)
-    except RuntimeError:
-        device = torch.device("meta")
-    if device.type not in SLOTS:
-        raise SearchError(f"device {wanted}: must be auto, cpu, cuda or cuda:N")
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise SearchError(f"device {wanted}: this machine has no CUDA device that torch can use")
-    return device
-
-
 def _precision(wanted: str, device: torch.device) -> str:
-    if wanted == "auto":
-        return "bfloat16" if device.type == "cuda" else "float32"
-    if wanted not in PRECISIONS:
+    if wanted not in ("auto", *PRECISIONS):
         raise SearchError(f"precision {wanted}: must be auto, {', '.join(PRECISIONS)}")
-    if wanted == "bfloat16" and device.type != "cuda":
-        raise SearchError("precision bfloat16 needs CUDA: such products kill the process on some CPUs")
-    return wanted
+    if computes_in_half(wanted, device, error=SearchError, setting="precision"):
+        return "bfloat16"
+    return "float32" if wanted == "auto" else wanted

@@ -2,24 +2,22 @@
 
 A small model's kernels are shorter than the time a Python program needs to launch them, and even the base model's
 barely longer. A graph is captured for each shape of a micro-batch when it first comes, after the shape has been run
-once so that everything is compiled; from then on a step copies its ids into the graph's own buffers and replays it.
-Dropout is drawn from the generator's seed at each replay, so it stays a function of (seed, step, micro-batch).
+twice so that everything is compiled and allocated; from then on a step copies its ids into the graph's own buffers and
+replays it. Dropout is drawn from the generator's seed at each replay, so it stays a function of (seed, step,
+micro-batch).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 from torch import Tensor
 
+from heedful.model.devices import WARM_UP, Captures
 from heedful.model.masks import Packed
 from heedful.training.batches import Piece
-
-WARM_UP = 2
-"""Runs before a capture: the first compiles, the second allocates as the captured one will."""
 
 
 class GraphedPieces:
@@ -29,45 +27,29 @@ class GraphedPieces:
         """``line`` is all that ``add`` adds to."""
         self._add, self._line = add, line
         self._captured: dict[tuple[int, ...], _Captured] = {}
-        # One stream and one pool for all captures: memory that one graph has freed serves the next only on the same
-        # stream. With a stream each, 32 graphs of the base model held 137 GiB instead of 17.
-        self._stream = torch.cuda.Stream()
-        self._pool: Any = None
+        self._capture = Captures()
 
     def __call__(self, piece: Piece, target_tokens: int) -> None:
         shape = _shape(piece)
         if shape not in self._captured:
-            self._capture(shape, piece)
+            self._captured[shape] = self._new(piece)
         graph = self._captured[shape]
         for mine, given in zip(_tensors(graph.piece), _tensors(piece), strict=True):
             mine.copy_(given)
         graph.target_tokens.fill_(float(target_tokens))
-        graph.graph.replay()
+        graph.replay()
 
-    def _capture(self, shape: tuple[int, ...], piece: Piece) -> None:
+    def _new(self, piece: Piece) -> _Captured:
         """Capture the shape of a piece. What earlier pieces of the step have added stays; so does the random seed."""
         seed = torch.cuda.initial_seed()
-        mine = _copied(piece)
-        tokens = torch.ones((), device=piece.source.device)
-        kept = self._line.clone()
-        self._stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self._stream):
-            for _ in range(WARM_UP):
-                self._add(mine, tokens)
-        torch.cuda.current_stream().wait_stream(self._stream)
-        torch.cuda.empty_cache()  # what the warm-up held is of no use to a graph's own pool
-        graph = torch.cuda.CUDAGraph()
-        # thread_local: the thread that makes the next batches goes on copying meanwhile.
-        with torch.cuda.graph(graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"):
-            self._add(mine, tokens)
-        self._pool = self._pool or graph.pool()
-        self._captured[shape] = _Captured(graph, mine, tokens)
-        self._line.copy_(kept)
+        mine, tokens = _copied(piece), torch.ones((), device=piece.source.device)
+        replay = self._capture(lambda: self._add(mine, tokens), keep=[self._line])
         torch.cuda.manual_seed(seed)
+        return _Captured(replay, mine, tokens)
 
 
 class GraphedUpdate:
-    """``update()``, captured at its second call: the first makes the optimiser's state."""
+    """``update()``, captured at its third call: the first makes the optimiser's state."""
 
     def __init__(self, update: Callable[[], None]) -> None:
         self._update = update
@@ -90,7 +72,7 @@ class GraphedUpdate:
 
 @dataclass(frozen=True, eq=False)
 class _Captured:
-    graph: torch.cuda.CUDAGraph
+    replay: Callable[[], None]
     piece: Piece
     """The buffers that the graph reads."""
     target_tokens: Tensor

@@ -31,7 +31,7 @@ from heedful.training.events import Reporter
 from heedful.training.memory_probe import require_memory
 from heedful.training.metrics import Interval, Results, StepResult, append_metrics
 from heedful.training.optimizer import learning_rate, optimizer_tensors
-from heedful.training.setup import Prepared, Task, begun_run, chosen_device, prepared_run
+from heedful.training.setup import Prepared, Task, begun_run, prepared_run, training_device
 from heedful.training.signals import stop_signals
 from heedful.training.validation import Translate
 
@@ -58,7 +58,7 @@ class Progress:
 
 def train(task: Task, *, report: Reporter, translate: Translate) -> Progress:
     """Run a task to its end, or until a signal stops it."""
-    device = chosen_device(task.device)
+    device = training_device(task.device)
     world = join(device)
     if not world.is_first:
         report = _silent

@@ -16,6 +16,7 @@ from heedful.data.corpus import Corpus
 from heedful.data.manifest import MANIFEST
 from heedful.errors import CheckpointError, TrainingError
 from heedful.model.attention_kernels import choose_attention
+from heedful.model.devices import chosen_device
 from heedful.model.initialization import scale_residual_branches
 from heedful.model.transformer import Transformer
 from heedful.presets import parameter_count
@@ -64,26 +65,16 @@ class Prepared:
     """What the run goes on from; None at its beginning."""
 
 
-def chosen_device(wanted: str) -> torch.device:
-    """The device asked for; with ``auto`` a GPU if there is one, this process's own if there are several."""
-    if wanted == "auto":
-        wanted = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(wanted)
-    except RuntimeError:
-        raise TrainingError(f"--device {wanted}: must be auto, cpu, cuda or cuda:N") from None
+def training_device(wanted: str) -> torch.device:
+    """The device asked for; of several GPUs this process's own."""
+    device = chosen_device(wanted, error=TrainingError)
     if device.type == "cuda":
-        if not torch.cuda.is_available():
-            raise TrainingError(f"--device {wanted}: this machine has no CUDA device that torch can use")
-        device = torch.device(
-            "cuda", device.index if device.index is not None else int(os.environ.get("LOCAL_RANK", "0"))
-        )
+        own = device.index if device.index is not None else int(os.environ.get("LOCAL_RANK", "0"))
+        device = torch.device("cuda", own)
         torch.cuda.set_device(device)
         # Padded batches (the kinds of model that packed ones cannot serve) have a new shape each step, and cuDNN's
         # attention would plan anew for each: ten times slower than the other kernels.
         torch.backends.cuda.enable_cudnn_sdp(False)
-    elif device.type != "cpu":
-        raise TrainingError(f"--device {wanted}: must be auto, cpu, cuda or cuda:N")
     return device
 
 

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from heedful.config import Config
 from heedful.errors import TrainingError
+from heedful.model.devices import computes_in_half
 from heedful.model.masks import Packed
 from heedful.model.transformer import Transformer
 from heedful.symbols import PAD
@@ -46,12 +47,8 @@ class Precision:
 def precision_for(config: Config, device: torch.device) -> Precision:
     """bfloat16 where asked for or, by default, on CUDA."""
     wanted = config.training.precision
-    if wanted == "bfloat16" and device.type != "cuda":
-        raise TrainingError(
-            f'training.precision = "bfloat16" on {device.type}: it needs CUDA (such products kill the process '
-            'on some CPUs); take "auto" or "float32"'
-        )
-    return Precision(device, half=wanted == "bfloat16" or (wanted == "auto" and device.type == "cuda"))
+    half = computes_in_half(wanted, device, error=TrainingError, setting="training.precision")
+    return Precision(device, half)
 
 
 class Trainer:
