@@ -57,19 +57,12 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class Key:
-    """A line of the legend: the classes of its sign, and the name."""
-
-    kind: str
-    name: str
-
-
-@dataclass(frozen=True)
 class Figure:
     """A picture with its title and legend, and the values that the page's script reads out of it."""
 
     title: str
-    keys: Sequence[Key]
+    keys: Sequence[tuple[str, str]]
+    """The classes of a sign, and what it stands for."""
     picture: Picture
     values: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
@@ -90,8 +83,8 @@ def line_figure(chart: Chart) -> Figure | None:
         "log": y.logarithmic,
         "series": [{"name": s.name, "kind": s.kind, "points": s.points} for s in series if s.read],
     }
-    keys = [Key(one.kind if one.line else f"{one.kind} points", one.name) for one in series if one.name]
-    picture = Picture(WIDTH, HEIGHT, [*marks, _plot(chart, series, x, y)], label, attributes={"tabindex": "0"})
+    keys = [(one.kind if one.line else f"{one.kind} points", one.name) for one in series if one.name]
+    picture = Picture(WIDTH, HEIGHT, [*marks, _plot(chart, series, x, y)], label)
     return Figure(chart.title, keys, picture, values, chart.note)
 
 
@@ -115,7 +108,7 @@ def bar_figure(
             about = f"{name}: {heights[group]:,} ({side})"
             marks.append(Frame(f"bar {kinds[side]}", (begin, top, wide - 1, scale.begin - top), about))
         marks.append(Words("tick middle", name, (middle, scale.begin + 15)))
-    keys = [Key(f"bars {kinds[side]}", side) for side in sides]
+    keys = [(f"bars {kinds[side]}", side) for side in sides]
     return Figure(title, keys, Picture(WIDTH, BAR_HEIGHT, marks, f"{title}: {y} by {x}"))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from heedful.errors import ReportError
 from heedful.files import write_file
-from heedful.report.charts import FEW_POINTS, HEIGHT, WIDTH, Chart, Figure, Key, Series, line_figure
+from heedful.report.charts import FEW_POINTS, HEIGHT, WIDTH, Chart, Figure, Series, line_figure
 from heedful.report.pages import Section, section
 from heedful.report.picture import Mark, Picture, Point, Stroke, Words, inset
 from heedful.runs.metrics import Metrics, Sample, TrainLine, ValidationLine, number, read_metrics, read_object
@@ -173,21 +173,17 @@ def _caption(figure: Figure, left: float, top: float) -> list[Mark]:
     """Title and legend, as the page has them; in a second line what the first has no room for."""
     x, rows = 24 + 1.2 * LETTER * len(figure.title), 0
     places: list[tuple[float, int]] = []
-    for key in figure.keys:
-        wide = 24 + LETTER * len(key.name)
+    for _, name in figure.keys:
+        wide = 24 + LETTER * len(name)
         if x + wide > WIDTH:
             x, rows = 4, rows + 1
         places.append((left + x, rows))
         x += wide + 10
     first = top + CAPTION - 6 - 17 * rows
     marks: list[Mark] = [Words("strong", figure.title, (left + 4, first))]
-    for key, (at, row) in zip(figure.keys, places, strict=True):
-        marks += [_sign(key, at, first + 17 * row - 4), Words("tick", key.name, (at + 22, first + 17 * row))]
+    for (kind, name), (at, row) in zip(figure.keys, places, strict=True):
+        y = first + 17 * row
+        dot = Stroke(f"dots {kind}", [(at + 9, y - 4)], dots=True)
+        line = Stroke(f"line {kind}", [(at, y - 4), (at + 17, y - 4)])
+        marks += [dot if "points" in kind else line, Words("tick", name, (at + 22, y))]
     return marks
-
-
-def _sign(key: Key, x: float, y: float) -> Mark:
-    kind = key.kind.removesuffix(" points")
-    if kind != key.kind:
-        return Stroke(f"dots {kind}", [(x + 9, y)], dots=True)
-    return Stroke(f"line {kind}", [(x, y), (x + 17, y)])

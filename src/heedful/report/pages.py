@@ -73,11 +73,6 @@ def page_style(name: str) -> str:
     return page_file("palette.css") + page_file(name)
 
 
-def cut(line: str, most: int) -> str:
-    """A text of at most so many characters: a translation that repeats itself can be very long."""
-    return line if len(line) <= most else line[: most - 1] + "…"
-
-
 @functools.cache
 def _environment() -> Environment:
     made = Environment(
@@ -87,7 +82,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"breakable": _breakable, "shown": _shown, "svg": svg_element}
+    made.filters |= {"breakable": _breakable, "cut": _cut, "shown": _shown, "svg": svg_element}
     # tojson writes <, >, & and ' as numbers, so that no text can end the script it stands in.
     made.policies["json.dumps_kwargs"] = {"ensure_ascii": True, "allow_nan": False, "separators": (",", ":")}
     made.globals["version"] = __version__
@@ -97,6 +92,11 @@ def _environment() -> Environment:
 def _breakable(value: object) -> Markup:
     """A path or a signature, which may go on in the next line after each of its parts."""
     return Markup(re.sub(r"([/|])(?=.)", r"\1<wbr>", str(escape(value))))
+
+
+def _cut(text: str, most: int) -> str:
+    """A text of at most so many characters: a translation that repeats itself can be very long."""
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _shown(value: object) -> object:

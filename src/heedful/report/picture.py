@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -83,7 +83,6 @@ class Picture:
     """What somebody is told who cannot see it."""
     kind: str = ""
     """A picture of a kind has its own size; others are as wide as their place."""
-    attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ def svg_element(picture: Picture) -> Element:
     size = f"{picture.width:.0f}", f"{picture.height:.0f}"
     kind = {"class": picture.kind, "width": size[0], "height": size[1]} if picture.kind else {}
     view = {"viewBox": f"0 0 {size[0]} {size[1]}", "role": "img", "aria-label": picture.label}
-    return Element("svg", {**kind, **view, **picture.attributes}, inner=_elements(picture.marks))
+    return Element("svg", {**kind, **view}, inner=_elements(picture.marks))
 
 
 def _elements(marks: Sequence[Mark]) -> list[Element]:

@@ -105,13 +105,9 @@ def configuration_section(record: RunRecord) -> Section:
     differing = changed_settings(record)
     parts = {
         name: [
-            {
-                "name": item.name,
-                "value": toml_value(getattr(getattr(record.config, name), item.name)),
-                "was": differing.get(f"{name}.{item.name}"),
-                "about": item.metadata["rule"].help,
-            }
+            (item.name, toml_value(value), differing.get(f"{name}.{item.name}"), item.metadata["rule"].help)
             for item in dataclasses.fields(kind)
+            for value in [getattr(getattr(record.config, name), item.name)]
         ]
         for name, kind in SECTIONS.items()
     }

@@ -15,10 +15,10 @@ from heedful.evaluation.alignments import aligning_layer, soft_alignment
 from heedful.evaluation.paper_bleu import NAME as PAPER_BLEU
 from heedful.evaluation.paper_bleu import WHY_IT_DIFFERS
 from heedful.evaluation.sentences import Extremes, ShownSentence
-from heedful.evaluation.significance import ConfidenceInterval
 from heedful.evaluation.translation_scores import SystemReport
 from heedful.report.heat_maps import attention_map, weight_scale
-from heedful.report.pages import Section, cut, section
+from heedful.report.pages import Section, section
+from heedful.report.picture import Picture
 
 if TYPE_CHECKING:
     from heedful.model.transformer import Transformer
@@ -27,20 +27,8 @@ if TYPE_CHECKING:
 Report = Callable[[str, int, int | None], None]
 """Called with what is being done, how many are done, and of how many."""
 TITLES = {"best": "The best", "median": "The middle", "worst": "The worst"}
-BESIDE = 26
-"""Source subwords up to which a map stands beside its sentence; a wider one stands below."""
-LONGEST = 600
-"""Characters of a sentence that are shown: a translation that repeats itself can be very long."""
 LONGEST_MAP = 60
 """Subwords of a side that a map shows."""
-WATCHED = (
-    "This is the text that the run was watched with, so settings may have been chosen to suit it: text that nobody has "
-    "looked at (--source and --reference) gives a fairer score."
-)
-INTERVALS = (
-    "An interval is where 95 % of the scores lie when the sentences are drawn anew, with replacement: what another "
-    "text of this kind might have given. It knows nothing of other seeds."
-)
 
 
 @dataclass(frozen=True)
@@ -102,34 +90,17 @@ def learned_positions(model: Transformer, *, most: int = 64) -> dict[str, np.nda
 def scores_section(scores: RunScores | None, *, why_not: str) -> Section:
     """The scores with their intervals and signatures; without any, why."""
     if scores is None:
-        return section("Scores", "scores.html", scores=[], why_not=why_not)
-    report = scores.report
-    rows = [
-        {
-            "name": f"{score.name} (lower is better)" if score.lower_is_better else score.name,
-            "value": f"{score.value:.2f}",
-            "interval": _interval(score.interval),
-            "signature": score.signature,
-        }
-        for score in report.scores
-    ]
-    left_out = [f"{name} is left out: {reason}." for name, reason in report.left_out.items()]
-    how_to_read = INTERVALS if PAPER_BLEU in report.left_out else f"{INTERVALS} {WHY_IT_DIFFERS}"
-    return section(
-        "Scores",
-        "scores.html",
-        scores=rows,
-        sentences=report.sentences,
-        about=scores.about,
-        warnings=[*left_out, *(f"Note: {note}." for note in report.notes)],
-        found=_facts(scores),
-        notes=[*([WATCHED] if scores.is_validation else []), how_to_read],
-    )
+        return section("Scores", "scores.html", scores=None, why_not=why_not)
+    differs = "" if PAPER_BLEU in scores.report.left_out else WHY_IT_DIFFERS
+    return section("Scores", "scores.html", scores=scores, found=_facts(scores), why_it_differs=differs)
 
 
 def examples_section(scores: RunScores, *, folder: Path) -> Section:
     """The best, the middling and the worst translations by chrF; ``folder``: the run's."""
-    groups = {title: [_shown(one) for one in scores.examples if one.kind == kind] for kind, title in TITLES.items()}
+    groups = {
+        title: [(example, _map(example)) for example in scores.examples if example.kind == kind]
+        for kind, title in TITLES.items()
+    }
     # How to see every head of such a sentence, a short one.
     short = min((example.sentence.source or "" for example in scores.examples), key=len, default="")
     return section(
@@ -138,12 +109,9 @@ def examples_section(scores: RunScores, *, folder: Path) -> Section:
         layer=scores.layer,
         scale=weight_scale(),
         groups={title: shown for title, shown in groups.items() if shown},
+        most=LONGEST_MAP,
         more=shlex.join(["heedful", "attention", "--model", str(folder), short]) if short.strip() else "",
     )
-
-
-def _interval(found: ConfidenceInterval | None) -> str:
-    return "–" if found is None else f"{found.low:.2f} to {found.high:.2f}"
 
 
 def _facts(scores: RunScores) -> dict[str, str]:
@@ -167,17 +135,11 @@ def _search(search: Mapping[str, Any]) -> str:
     return f"beam of {search['beam_size']}, length penalty α = {search['length_penalty']:g} (section 6.1)"
 
 
-def _shown(example: Example) -> dict[str, Any]:
-    """An example as its template shows it."""
-    one, most = example.sentence, LONGEST_MAP
-    source, target = example.source[:most], example.target[:most]
-    shown: dict[str, Any] = {name: cut(getattr(one, name) or "", LONGEST) for name in ("source", "reference", "output")}
-    shown |= {"line": one.line, "chrf": f"{one.chrf:.1f}", "wide": len(example.source) > BESIDE}
-    shown |= {"map": None, "why": example.why, "cut": None}
-    if example.weights is not None:
-        shown["map"] = attention_map(example.weights[:most, :most], source=source, target=target)
-        shown["cut"] = most if max(len(example.source), len(example.target)) > most else None
-    return shown
+def _map(example: Example) -> Picture | None:
+    if example.weights is None:
+        return None
+    shown = slice(LONGEST_MAP)
+    return attention_map(example.weights[shown, shown], source=example.source[shown], target=example.target[shown])
 
 
 def _example(translator: Translator, kind: str, sentence: ShownSentence, *, layer: int) -> Example:

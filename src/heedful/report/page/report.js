@@ -22,6 +22,7 @@ function readable(figure) {
   const series = data.series.filter((one) => one.points.length);
   if (!series.length) return;
   cursor.setAttribute("class", "cursor");
+  svg.tabIndex = 0; // for the arrow keys
   const steps = [...new Set(series.flatMap((one) => one.points.map((point) => point[0])))].sort((a, b) => a - b);
   let at = null;
 
