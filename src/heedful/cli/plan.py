@@ -12,6 +12,7 @@ from heedful.cli.options import AsJson, Settings, whole_number
 from heedful.cli.terminal import console, plain_table, print_json
 from heedful.planning.memory import GIB
 from heedful.planning.plan import Plan, make_plan
+from heedful.report.scales import duration_text
 
 
 def plan(
@@ -120,23 +121,11 @@ def _cost_rows(found: Plan) -> list[tuple[str, str, str]]:
         ("  in the paper's way", f"{found.paper_flops:.2e}", f"{paper}, {devices}"),
         (
             "time",
-            f"{'at least' if found.at_least else 'about'} {_duration(found.seconds)}",
+            f"{'at least' if found.at_least else 'about'} {duration_text(found.seconds)}",
             f"{found.step_seconds:.3g} s a step, {_rate(found)}",
         ),
     ]
 
 
-def _time(found: Plan) -> str:
-    return f"{'at least' if found.at_least else 'about'} {_duration(found.seconds)}"
-
-
 def _rate(found: Plan) -> str:
     return f"{found.target_tokens / found.step_seconds:,.0f} target tokens a second"
-
-
-def _duration(seconds: float) -> str:
-    """Minutes, hours or days, whichever reads best."""
-    for unit, size in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
-        if seconds >= 1.5 * size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.0f} seconds"

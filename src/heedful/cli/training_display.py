@@ -16,6 +16,7 @@ from rich.text import Text
 
 from heedful.cli.progress import SECONDS_BETWEEN_LINES
 from heedful.cli.terminal import console
+from heedful.report.scales import duration_text
 from heedful.training import events
 
 REFRESH = 0.2
@@ -97,7 +98,7 @@ class TrainingDisplay:
         if self._began is None or step <= self._began[1]:
             return ""
         seconds = (time.monotonic() - self._began[0]) / (step - self._began[1]) * (steps - step)
-        return f"{_duration(seconds)} left"
+        return f"{duration_text(seconds)} left"
 
     def _validated(self, line: dict[str, Any], is_best: bool) -> None:
         score = f", BLEU {line['bleu']:.2f}" if line["bleu"] is not None else ""
@@ -170,9 +171,3 @@ def _progress_line(line: dict[str, Any], steps: int, left: str) -> str:
         parts.append(f"{wall['peak_share']:.0%} of peak")
     parts.append(f"{wall['memory_gib']:.1f} GiB")
     return "  ".join(parts)
-
-
-def _duration(seconds: float) -> str:
-    minutes, seconds = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
