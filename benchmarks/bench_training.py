@@ -31,7 +31,7 @@ from heedful.model.masks import padded_layout
 from heedful.model.transformer import Transformer
 from heedful.presets import resolve
 from heedful.symbols import END, PAD, START
-from heedful.training.batches import Piece, StepBatch
+from heedful.training.batches import MicroBatch, StepBatch
 from heedful.training.distributed import World
 from heedful.training.step import Precision, Trainer
 
@@ -66,9 +66,9 @@ def random_batches(count: int, *, tokens: int) -> list[StepBatch]:
         given = wanted.roll(1, 1)
         given[given == END] = PAD  # the row's last word, or filling that was rolled to its front
         given[:, 0] = START
-        piece = Piece(0, inputs, given, wanted, padded_layout(inputs), padded_layout(given))
+        micro = MicroBatch(0, inputs, given, wanted, padded_layout(inputs), padded_layout(given))
         sums = int(target[chosen].sum()), int(source[chosen].sum())
-        found.append(StepBatch(step, [piece], *sums, pairs=chosen))
+        found.append(StepBatch(step, [micro], *sums, pairs=chosen))
     return found
 
 
@@ -104,15 +104,15 @@ class PlainTransformer(nn.Module):
         return F.linear(hidden, self.embedding.weight)
 
 
-def usual_step(model: nn.Module, logits: Callable[[Piece], Tensor]) -> Step:
+def usual_step(model: nn.Module, logits: Callable[[MicroBatch], Tensor]) -> Step:
     """The loop everybody writes: cross-entropy with smoothing, backward, fused Adam, and the loss and norm read."""
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
 
     def step(batch: StepBatch) -> None:
         optimizer.zero_grad()
-        for piece in batch.pieces:
-            scores = logits(piece)
-            targets = piece.target_output.long().flatten()
+        for micro in batch.micro_batches:
+            scores = logits(micro)
+            targets = micro.target_output.long().flatten()
             loss = F.cross_entropy(
                 scores.flatten(0, 1), targets, ignore_index=PAD, label_smoothing=0.1, reduction="sum"
             )
@@ -126,7 +126,7 @@ def usual_step(model: nn.Module, logits: Callable[[Piece], Tensor]) -> Step:
 
 def torch_nn() -> tuple[nn.Module, Step]:
     model = PlainTransformer()
-    return model, usual_step(model, lambda piece: model(piece.source.long(), piece.target_input.long()))
+    return model, usual_step(model, lambda micro: model(micro.source.long(), micro.target_input.long()))
 
 
 def marian() -> tuple[nn.Module, Step]:
@@ -136,8 +136,8 @@ def marian() -> tuple[nn.Module, Step]:
     config.use_cache = False
     model = MarianMTModel(config).train()
 
-    def logits(piece: Piece) -> Tensor:
-        source, given = piece.source.long(), piece.target_input.long()
+    def logits(micro: MicroBatch) -> Tensor:
+        source, given = micro.source.long(), micro.target_input.long()
         masks = {"attention_mask": (source != PAD).long(), "decoder_attention_mask": (given != PAD).long()}
         return model(input_ids=source, decoder_input_ids=given, **masks).logits
 

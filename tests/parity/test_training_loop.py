@@ -24,7 +24,7 @@ from heedful.prepare.pipeline import prepare
 from heedful.prepare.request import Request
 from heedful.presets import resolve
 from heedful.text.pairs import two_files
-from heedful.training.batches import Batches, Piece
+from heedful.training.batches import Batches, MicroBatch
 from heedful.training.distributed import World
 from heedful.training.setup import built_model
 from heedful.training.step import Precision, Trainer
@@ -74,15 +74,15 @@ def smoothed_loss(logits: Tensor, targets: Tensor) -> Tensor:
     return losses[targets != 0].mean()
 
 
-def plain_losses(config: Config, weights: dict[str, Tensor], pieces: Iterable[Piece]) -> Iterator[float]:
+def plain_losses(config: Config, weights: dict[str, Tensor], micro_batches: Iterable[MicroBatch]) -> Iterator[float]:
     model = PlainTransformer(config.model, weights)
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9, foreach=False, fused=False)
     training = config.training
-    for step, piece in enumerate(pieces, start=1):
+    for step, micro in enumerate(micro_batches, start=1):
         rate = config.model.d_model**-0.5 * min(step**-0.5, step * training.warmup_steps**-1.5)
         optimizer.param_groups[0]["lr"] = training.learning_rate_scale * rate
         optimizer.zero_grad()
-        loss = smoothed_loss(model(piece.source.long(), piece.target_input.long()), piece.target_output.long())
+        loss = smoothed_loss(model(micro.source.long(), micro.target_input.long()), micro.target_output.long())
         loss.backward()
         optimizer.step()
         yield loss.item()
@@ -96,18 +96,18 @@ def both_curves(corpus: Corpus, config: Config, *, steps: int, dtype: torch.dtyp
     trainer = Trainer(model, config, precision=CPU, world=World())
     ours: list[float] = []
     exact = float("nan")
-    pieces: list[Piece] = []
+    micro_batches: list[MicroBatch] = []
     for step in range(1, steps + 1):
         batch = batches.step(step)
         if dtype == torch.float64:  # the step itself hands its loss out in float32
             with torch.no_grad():
-                exact = sum(trainer.losses(piece)[0].item() for piece in batch.pieces) / batch.target_tokens
+                exact = sum(trainer.losses(micro)[0].item() for micro in batch.micro_batches) / batch.target_tokens
         stepped = trainer.step(batch)[0].item() / batch.target_tokens
         ours.append(stepped if dtype == torch.float32 else exact)
         assert stepped == pytest.approx(ours[-1], rel=1e-6)
-        pieces += batch.pieces
-    assert len(pieces) == steps
-    return np.array(ours), np.array(list(plain_losses(config, weights, pieces)))
+        micro_batches += batch.micro_batches
+    assert len(micro_batches) == steps
+    return np.array(ours), np.array(list(plain_losses(config, weights, micro_batches)))
 
 
 TOY = [

@@ -51,9 +51,9 @@ def test_an_epoch_of_packed_batches_compiles_each_kind_of_layer_once(
     sequences: set[int] = set()
     for step in range(1, batches.schedule.steps_per_epoch + 1):
         batch = batches.step(step)
-        for piece in batch.pieces:
-            assert isinstance(piece.source_layout, Packed)
-            sequences.add(len(piece.source_layout.offsets) - 1)
+        for micro in batch.micro_batches:
+            assert isinstance(micro.source_layout, Packed)
+            sequences.add(len(micro.source_layout.offsets) - 1)
         trainer.step(batch)
     assert len(batches.shapes) == 1
     assert len(sequences) > 3

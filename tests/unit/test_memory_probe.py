@@ -54,7 +54,7 @@ def packed_batches(data: Path, *, count: int = 1) -> Batches:
 
 
 def fitting(tokens: int) -> Callable[[Trainer, Batches], bool]:
-    """In place of a GPU: a piece fits if its target has at most so many tokens, filling included."""
+    """In place of a GPU: a micro-batch fits if its target has at most so many tokens, filling included."""
     return lambda _, batches: batches.shapes[-1].target_tokens <= tokens
 
 
@@ -83,16 +83,16 @@ def test_auto_micro_batches_cuts_training_and_validation_and_says_so(
         "the largest batch does not fit into memory; taking training.micro_batches = 2"
     ]
     assert cut.task.config.training.micro_batches == cut.trainer.config.training.micro_batches == 2
-    assert len(cut.batches.step(1).pieces) == 2
+    assert len(cut.batches.step(1).micro_batches) == 2
     assert cut.validation is not None
-    assert len(cut.validation.batches.step(1).pieces) == 2
+    assert len(cut.validation.batches.step(1).micro_batches) == 2
     np.testing.assert_array_equal(cut.batches.step(5).pairs, prepared.batches.step(5).pairs)
 
 
 def test_batches_cut_anew_are_those_that_were_cut_so_from_the_beginning(data: Path) -> None:
     made, recut = packed_batches(data, count=3), packed_batches(data).recut(3)
     assert made.shapes == recut.shapes
-    for a, b in zip(made.step(4).pieces, recut.step(4).pieces, strict=True):
+    for a, b in zip(made.step(4).micro_batches, recut.step(4).micro_batches, strict=True):
         torch.testing.assert_close(a.source, b.source, rtol=0, atol=0)
 
 
@@ -101,7 +101,7 @@ def test_more_sequences_than_the_kernel_takes_are_refused_until_cut_finer(
 ) -> None:
     batches = packed_batches(data)
     crowded = max((batches.schedule.batch(step) for step in range(batches.schedule.steps_per_epoch)), key=len)
-    halves = max(len(piece) for piece in micro_batches(crowded, count=2, lengths=batches.corpus.lengths))
+    halves = max(len(micro) for micro in micro_batches(crowded, count=2, lengths=batches.corpus.lengths))
     limit = (len(crowded) + halves) // 2
     assert halves < limit < len(crowded), "else the test cannot tell them apart"
     monkeypatch.setattr("heedful.training.batches.VARLEN_MAX_SEQUENCES", limit)
@@ -118,7 +118,7 @@ def test_offsets_are_never_rounded_up_beyond_what_the_kernel_takes(data: Path, m
     crowded = int(np.argmax([len(batches.schedule.batch(s)) for s in range(batches.schedule.steps_per_epoch)])) + 1
     monkeypatch.setattr("heedful.training.batches.SEQUENCES", (1000,))
     monkeypatch.setattr("heedful.training.batches.VARLEN_MAX_SEQUENCES", 150)
-    offsets = batches.step(crowded).pieces[0].source_layout.offsets  # pyright: ignore[reportAttributeAccessIssue]
+    offsets = batches.step(crowded).micro_batches[0].source_layout.offsets  # pyright: ignore[reportAttributeAccessIssue]
     assert len(offsets) - 1 == 150 < batches.shapes[0].sequences
 
 

@@ -47,7 +47,7 @@ def test_one_and_seven_micro_batches_give_the_same_gradient(corpus: Corpus) -> N
         trainer, batches = trainer_and_batches(
             corpus, "model.dropout=0.0", f"training.micro_batches={count}", dtype=torch.float64
         )
-        assert len(batches.step(3).pieces) == count
+        assert len(batches.step(3).micro_batches) == count
         results.append(step_gradients(trainer, batches, 3))
     (one, one_numbers), (seven, seven_numbers) = results
     for name in one:
@@ -57,8 +57,8 @@ def test_one_and_seven_micro_batches_give_the_same_gradient(corpus: Corpus) -> N
 
 def test_the_gradient_is_that_of_the_mean_loss_over_all_target_words(corpus: Corpus) -> None:
     trainer, batches = trainer_and_batches(corpus, "model.dropout=0.0", dtype=torch.float64)
-    piece = batches.step(2).pieces[0]
-    loss, count = label_smoothed_loss(trainer.model(piece.source, piece.target_input), piece.target_output)
+    micro = batches.step(2).micro_batches[0]
+    loss, count = label_smoothed_loss(trainer.model(micro.source, micro.target_input), micro.target_output)
     names, parameters = zip(*trainer.model.named_parameters(), strict=True)
     expected = dict(zip(names, torch.autograd.grad(loss / count, parameters), strict=True))
     got, numbers = step_gradients(trainer, batches, 2)
@@ -77,7 +77,7 @@ def test_dropout_is_a_function_of_seed_step_and_micro_batch(corpus: Corpus) -> N
 
     assert numbers(noise=1) == numbers(noise=2)
     assert numbers()[0] != numbers("model.dropout=0.0")[0]
-    seeds = {noise_seed(seed, step, piece) for seed in range(4) for step in range(50) for piece in range(8)}
+    seeds = {noise_seed(seed, step, micro) for seed in range(4) for step in range(50) for micro in range(8)}
     assert len(seeds) == 4 * 50 * 8
 
 
@@ -103,7 +103,9 @@ def test_batches_from_the_background_are_the_batches(corpus: Corpus) -> None:
     for step, batch in enumerate(prefetched(batches, first=4, last=9), start=4):
         direct = batches.step(step)
         np.testing.assert_array_equal(batch.pairs, direct.pairs)
-        assert all(torch.equal(a.source, b.source) for a, b in zip(batch.pieces, direct.pieces, strict=True))
+        assert all(
+            torch.equal(a.source, b.source) for a, b in zip(batch.micro_batches, direct.micro_batches, strict=True)
+        )
 
 
 def test_an_error_in_the_background_reaches_the_loop(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,15 +120,15 @@ def test_half_precision_on_a_cpu_is_refused() -> None:
         precision_for(resolve(settings=["training.precision=bfloat16"]), CPU)
 
 
-def test_processes_share_the_pieces_of_one_global_batch(corpus: Corpus) -> None:
+def test_processes_share_the_micro_batches_of_one_global_batch(corpus: Corpus) -> None:
     trainer, batches = trainer_and_batches(corpus, "training.micro_batches=5")
-    whole = {piece.index: piece for piece in batches.step(7).pieces}
+    whole = {micro.index: micro for micro in batches.step(7).micro_batches}
     seen: dict[int, torch.Tensor] = {}
     for rank in range(2):
         world = World(rank=rank, size=2)
         part = Batches(corpus, trainer.config.training, layout="padded", device=CPU, world=world).step(7)
         assert part.target_tokens == batches.step(7).target_tokens
-        seen |= {piece.index: piece.source for piece in part.pieces}
+        seen |= {micro.index: micro.source for micro in part.micro_batches}
     assert set(seen) == set(whole)
     assert all(torch.equal(seen[index], whole[index].source) for index in whole)
 

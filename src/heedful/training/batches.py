@@ -38,7 +38,7 @@ each number of them costs the capture of a graph."""
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class MicroBatch:
     """One micro-batch on its device."""
 
     index: int
@@ -55,7 +55,7 @@ class StepBatch:
     """What one process computes in one step."""
 
     step: int
-    pieces: list[Piece]
+    micro_batches: list[MicroBatch]
     target_tokens: int
     """Of the whole global batch: what every process divides by."""
     source_tokens: int
@@ -109,17 +109,17 @@ class Batches:
         mine = range(self._world.rank, self._count, self._world.size)
         return StepBatch(
             step,
-            [self._piece(index, cut[index]) for index in mine if len(cut[index])],
+            [self.micro_batch(index, cut[index]) for index in mine if len(cut[index])],
             target_tokens=target_tokens,
             source_tokens=source_tokens,
             pairs=pairs,
         )
 
-    def _piece(self, index: int, pairs: np.ndarray) -> Piece:
+    def micro_batch(self, index: int, pairs: np.ndarray) -> MicroBatch:
         if self._layout == "padded":
             rows = padded(self.corpus, pairs)
             source, given, wanted = (self._sent(x) for x in (rows.source, rows.target_input, rows.target_output))
-            return Piece(index, source, given, wanted, padded_layout(source), padded_layout(given))
+            return MicroBatch(index, source, given, wanted, padded_layout(source), padded_layout(given))
         shape = shape_of(pairs, lengths=self.corpus.lengths, among=self.shapes)
         line = packed(self.corpus, pairs, shape=shape)
         source, given, wanted = (self._sent(x) for x in (line.source, line.target_input, line.target_output))
@@ -136,7 +136,7 @@ class Batches:
         for offsets in (source_offsets, target_offsets):
             torch._dynamo.maybe_mark_dynamic(offsets, 0)
         longest = max(TILE, line.max_length)
-        return Piece(
+        return MicroBatch(
             index,
             source,
             given,

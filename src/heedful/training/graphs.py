@@ -17,32 +17,32 @@ from torch import Tensor
 
 from heedful.model.devices import WARM_UP, Captures
 from heedful.model.masks import Packed
-from heedful.training.batches import Piece
+from heedful.training.batches import MicroBatch
 
 
-class GraphedPieces:
-    """``add(piece, target_tokens)``, captured once for each shape."""
+class GraphedMicroBatches:
+    """``add(micro, target_tokens)``, captured once for each shape."""
 
-    def __init__(self, add: Callable[[Piece, int | Tensor], None], *, line: Tensor) -> None:
+    def __init__(self, add: Callable[[MicroBatch, int | Tensor], None], *, line: Tensor) -> None:
         """``line`` is all that ``add`` adds to."""
         self._add, self._line = add, line
         self._captured: dict[tuple[int, ...], _Captured] = {}
         self._capture = Captures()
 
-    def __call__(self, piece: Piece, target_tokens: int) -> None:
-        shape = _shape(piece)
+    def __call__(self, micro: MicroBatch, target_tokens: int) -> None:
+        shape = _shape(micro)
         if shape not in self._captured:
-            self._captured[shape] = self._new(piece)
+            self._captured[shape] = self._new(micro)
         graph = self._captured[shape]
-        for mine, given in zip(_tensors(graph.piece), _tensors(piece), strict=True):
+        for mine, given in zip(_tensors(graph.micro), _tensors(micro), strict=True):
             mine.copy_(given)
         graph.target_tokens.fill_(float(target_tokens))
         graph.replay()
 
-    def _new(self, piece: Piece) -> _Captured:
-        """Capture the shape of a piece. What earlier pieces of the step have added stays; so does the random seed."""
+    def _new(self, micro: MicroBatch) -> _Captured:
+        """Capture the shape of a micro-batch. What earlier ones have added stays; so does the random seed."""
         seed = torch.cuda.initial_seed()
-        mine, tokens = _copied(piece), torch.ones((), device=piece.source.device)
+        mine, tokens = _copied(micro), torch.ones((), device=micro.source.device)
         replay = self._capture(lambda: self._add(mine, tokens), keep=[self._line])
         torch.cuda.manual_seed(seed)
         return _Captured(replay, mine, tokens)
@@ -73,29 +73,29 @@ class GraphedUpdate:
 @dataclass(frozen=True, eq=False)
 class _Captured:
     replay: Callable[[], None]
-    piece: Piece
+    micro: MicroBatch
     """The buffers that the graph reads."""
     target_tokens: Tensor
 
 
-def _tensors(piece: Piece) -> list[Tensor]:
-    assert isinstance(piece.source_layout, Packed), "graphs are captured for packed batches"
-    assert isinstance(piece.target_layout, Packed), "graphs are captured for packed batches"
-    offsets = [piece.source_layout.offsets, piece.target_layout.offsets]
-    return [piece.source, piece.target_input, piece.target_output, *offsets]
+def _tensors(micro: MicroBatch) -> list[Tensor]:
+    assert isinstance(micro.source_layout, Packed), "graphs are captured for packed batches"
+    assert isinstance(micro.target_layout, Packed), "graphs are captured for packed batches"
+    offsets = [micro.source_layout.offsets, micro.target_layout.offsets]
+    return [micro.source, micro.target_input, micro.target_output, *offsets]
 
 
-def _shape(piece: Piece) -> tuple[int, ...]:
-    return (*(tensor.numel() for tensor in _tensors(piece)), piece.source_layout.max_length)
+def _shape(micro: MicroBatch) -> tuple[int, ...]:
+    return (*(tensor.numel() for tensor in _tensors(micro)), micro.source_layout.max_length)
 
 
-def _copied(piece: Piece) -> Piece:
-    source, given, wanted, source_offsets, target_offsets = (tensor.clone() for tensor in _tensors(piece))
+def _copied(micro: MicroBatch) -> MicroBatch:
+    source, given, wanted, source_offsets, target_offsets = (tensor.clone() for tensor in _tensors(micro))
     for offsets in (source_offsets, target_offsets):
         torch._dynamo.maybe_mark_dynamic(offsets, 0)
-    length = piece.source_layout.max_length
+    length = micro.source_layout.max_length
     return replace(
-        piece,
+        micro,
         source=source,
         target_input=given,
         target_output=wanted,

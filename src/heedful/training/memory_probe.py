@@ -10,7 +10,7 @@ import torch
 
 from heedful.errors import BatchError, TrainingError
 from heedful.model.attention_kernels import VARLEN_MAX_SEQUENCES
-from heedful.training.batches import Batches, Piece, StepBatch
+from heedful.training.batches import Batches, StepBatch
 from heedful.training.distributed import agreed
 from heedful.training.events import Reporter, Warned
 from heedful.training.setup import Prepared
@@ -78,7 +78,7 @@ def _obstacle(trainer: Trainer, batches: Batches) -> str | None:
 
 
 def _fits(trainer: Trainer, batches: Batches) -> bool:
-    """Whether the largest piece can go forward, backward and through the optimiser, and be captured if it is to be."""
+    """Whether the largest micro-batch can be computed, forward and backward, updated with, and captured if it is to be."""
     device = trainer.precision.device
     torch.cuda.reset_peak_memory_stats(device)
     working: int | None = None
@@ -95,14 +95,13 @@ def _fits(trainer: Trainer, batches: Batches) -> bool:
 
 
 def _largest(batches: Batches) -> StepBatch:
-    """A step of one piece: the fullest of the shape with the longest sentences, or of padded rows the widest."""
+    """A step of one micro-batch: the fullest of the shape with the longest sentences, or of padded rows the widest."""
     plan = batches.schedule.epoch(0)
     lengths = batches.corpus.lengths
     widths = [lengths.of(pairs).longest * len(pairs) for pairs in (plan.batch(index) for index in _sampled(len(plan)))]
     index = int(_sampled(len(plan))[int(np.argmax(widths))])
     step = batches.step(index + 1)
-    pieces: list[Piece] = step.pieces[:1]
-    return dataclasses.replace(step, pieces=pieces)
+    return dataclasses.replace(step, micro_batches=step.micro_batches[:1])
 
 
 def _fullest(batches: Batches) -> StepBatch:

@@ -22,9 +22,9 @@ from heedful.model.devices import computes_in_half
 from heedful.model.masks import Packed
 from heedful.model.transformer import Transformer
 from heedful.symbols import PAD
-from heedful.training.batches import Piece, StepBatch
+from heedful.training.batches import MicroBatch, StepBatch
 from heedful.training.distributed import GradientLine, World
-from heedful.training.graphs import GraphedPieces, GraphedUpdate
+from heedful.training.graphs import GraphedMicroBatches, GraphedUpdate
 from heedful.training.optimizer import adam, guarded_step, learning_rate
 from heedful.training.output_loss import losses_and_gradient, output_losses
 
@@ -62,7 +62,7 @@ class Trainer:
         self._rate = torch.zeros((), device=precision.device, dtype=single)
         self._numbers = torch.zeros(4, device=precision.device)
         self._slice_losses: Callable[..., tuple[Tensor, Tensor, Tensor]] = losses_and_gradient
-        self._add: Callable[[Piece, int], None] = self._add_gradient
+        self._add: Callable[[MicroBatch, int], None] = self._add_gradient
         self._finish: Callable[[], None] = self._update
 
     @property
@@ -80,7 +80,7 @@ class Trainer:
         for layer in [*self.model.encoder.layers, *self.model.decoder.layers]:
             layer.compile()
         self._slice_losses = torch.compile(losses_and_gradient, dynamic=True)
-        self._add = GraphedPieces(self._add_gradient, line=self._line.whole)
+        self._add = GraphedMicroBatches(self._add_gradient, line=self._line.whole)
         self._finish = GraphedUpdate(self._update)
 
     def step(self, batch: StepBatch) -> Tensor:
@@ -114,13 +114,13 @@ class Trainer:
         """Leave this process's share of the batch's gradient and of its two loss sums in the line."""
         self.model.train()
         self._line.clear()
-        for piece in batch.pieces:
-            torch.manual_seed(noise_seed(self.config.training.seed, batch.step, piece.index))
-            self._add(piece, batch.target_tokens)
+        for micro in batch.micro_batches:
+            torch.manual_seed(noise_seed(self.config.training.seed, batch.step, micro.index))
+            self._add(micro, batch.target_tokens)
 
-    def _add_gradient(self, piece: Piece, target_tokens: int | Tensor) -> None:
+    def _add_gradient(self, micro: MicroBatch, target_tokens: int | Tensor) -> None:
         """Add a micro-batch's share of the gradient, and its losses to the sums."""
-        smoothed, plain = self.losses(piece)
+        smoothed, plain = self.losses(micro)
         (smoothed / target_tokens).backward()
         self._line.sums.add_(torch.stack([smoothed.detach(), plain]))
 
@@ -132,13 +132,13 @@ class Trainer:
         guarded_step(self.optimizer, rate=self._rate if self._rate.is_cuda else float(self._rate), skip=skip)
         self._numbers.copy_(torch.cat([self._line.sums, norm[None], skip[None]]))
 
-    def losses(self, piece: Piece) -> tuple[Tensor, Tensor]:
+    def losses(self, micro: MicroBatch) -> tuple[Tensor, Tensor]:
         """The smoothed and the plain loss of a micro-batch, as sums."""
         with self.precision.autocast():
-            memory = self.model.encode(piece.source, piece.source_layout)
-            hidden = self.model.decode(piece.target_input, memory, piece.target_layout, piece.source_layout)
-        vectors, targets = hidden.flatten(0, -2), piece.target_output.flatten()
-        if not isinstance(piece.target_layout, Packed) and hidden.device.type == "cpu":
+            memory = self.model.encode(micro.source, micro.source_layout)
+            hidden = self.model.decode(micro.target_input, memory, micro.target_layout, micro.source_layout)
+        vectors, targets = hidden.flatten(0, -2), micro.target_output.flatten()
+        if not isinstance(micro.target_layout, Packed) and hidden.device.type == "cpu":
             real = targets != PAD  # a CPU does not wait for itself, and the vocabulary is the dearest product
             vectors, targets = vectors[real], targets[real]
         return output_losses(
@@ -151,7 +151,7 @@ class Trainer:
         )
 
 
-def noise_seed(seed: int, step: int, piece: int) -> int:
-    """The seed of one micro-batch's dropout: unrelated for any two of (seed, step, piece)."""
-    digest = hashlib.blake2b(repr(("dropout", seed, step, piece)).encode(), digest_size=8).digest()
+def noise_seed(seed: int, step: int, micro: int) -> int:
+    """The seed of one micro-batch's dropout: unrelated for any two of (seed, step, micro-batch)."""
+    digest = hashlib.blake2b(repr(("dropout", seed, step, micro)).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1

@@ -84,8 +84,8 @@ class Validation:
         for step in range(1, self.batches.schedule.steps_per_epoch + 1):
             batch = self.batches.step(step)
             tokens += batch.target_tokens
-            for piece in batch.pieces:
-                sums += torch.stack(trainer.losses(piece)).double()
+            for micro in batch.micro_batches:
+                sums += torch.stack(trainer.losses(micro)).double()
         loss, plain = summed(sums, world).tolist()
         trainer.model.train()
         return loss, plain, tokens
