@@ -22,7 +22,7 @@ from heedful.cli.main import main
 from heedful.cli.training_display import DemoDisplay
 from heedful.config import Config
 from heedful.demo import plan, results, stages
-from heedful.demo.plan import Tour
+from heedful.demo.plan import DemoPlan
 from heedful.presets import resolve
 from heedful.runs.entries import MODEL
 from heedful.training import events
@@ -44,9 +44,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
 
 
-def configuration(tour: Tour, *settings: str) -> Config:
+def configuration(made: DemoPlan, *settings: str) -> Config:
     config = resolve(name="demo", settings=[*SETTINGS, *settings])
-    return replace(config, training=replace(config.training, seed=tour.seed, minutes=tour.training_minutes or 0.0))
+    return replace(config, training=replace(config.training, seed=made.seed, minutes=made.training_minutes or 0.0))
 
 
 def demo(folder: Path, *arguments: str) -> int:
@@ -200,14 +200,14 @@ def test_what_time_has_cut_short_goes_on_when_there_is_more(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "demo"
-    monkeypatch.setattr(stages, "configuration", lambda tour: configuration(tour, "training.steps=1000000"))
+    monkeypatch.setattr(stages, "configuration", lambda made: configuration(made, "training.steps=1000000"))
     assert demo(folder, "--minutes", "0.02", "--quiet") == 0
     told = capsys.readouterr().out
     step = json.loads((folder / "results.json").read_text())["training"]["step"]
     assert f"cut short at step {step:,} of 1,000,000" in told
     assert demo(folder, "--minutes", "0.02", "--quiet", "--json") == 0
     assert json.loads(capsys.readouterr().out)["training"]["step"] == step
-    monkeypatch.setattr(stages, "configuration", lambda tour: configuration(tour, f"training.steps={step + 5}"))
+    monkeypatch.setattr(stages, "configuration", lambda made: configuration(made, f"training.steps={step + 5}"))
     assert demo(folder, "--minutes", "4", "--quiet", "--json") == 0
     told = capsys.readouterr()
     assert "changed since the run began: training.minutes" in told.err
@@ -240,7 +240,7 @@ def test_overwriting_starts_anew_and_another_seed_has_the_same_text(
 def test_mistakes_are_messages(
     arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan.begun(tmp_path / "demo", seed=1, minutes=4)
+    plan.start_demo(tmp_path / "demo", seed=1, minutes=4)
     assert demo(tmp_path / "demo", *arguments) == 2
     assert message in capsys.readouterr().err
 

@@ -14,9 +14,9 @@ import pytest
 from examples.grammar.corpus import pairs
 
 from heedful.demo.page import after_training, next_commands
-from heedful.demo.plan import PLAN, TEST, TRAIN, VALID, Tour, begun
+from heedful.demo.plan import PLAN, TEST, TRAIN, VALID, DemoPlan, start_demo
 from heedful.demo.results import AlignedText, alignment_score, most_reordered, token_weights, tokens_at
-from heedful.demo.stages import FOR_EVALUATION, LEAST_SHARE, with_training_minutes
+from heedful.demo.stages import FOR_EVALUATION, LEAST_SHARE, Trained, set_training_minutes, write_text
 from heedful.errors import DemoError
 from heedful.evaluation.alignments import gold_alignment
 from heedful.text.subwords import Subwords
@@ -105,30 +105,30 @@ def test_the_sentence_for_the_picture_is_the_one_whose_words_move_most() -> None
 
 
 def test_a_demo_is_remembered_and_less_time_means_less_text(tmp_path: Path) -> None:
-    whole = begun(tmp_path / "a", seed=1, minutes=8)
-    half = begun(tmp_path / "b", seed=1, minutes=2)
+    whole = start_demo(tmp_path / "a", seed=1, minutes=8)
+    half = start_demo(tmp_path / "b", seed=1, minutes=2)
     assert (whole.train, whole.valid, whole.test) == (TRAIN, VALID, TEST)
     assert (half.train, half.valid, half.test) == (TRAIN // 2, VALID // 2, TEST // 2)
-    assert begun(tmp_path / "b", seed=1, minutes=2) == half
-    longer = begun(tmp_path / "b", seed=1, minutes=4)
+    assert start_demo(tmp_path / "b", seed=1, minutes=2) == half
+    longer = start_demo(tmp_path / "b", seed=1, minutes=4)
     assert longer == dataclasses.replace(half, minutes=4)
-    assert begun(tmp_path / "b", seed=1, minutes=4) == longer
+    assert start_demo(tmp_path / "b", seed=1, minutes=4) == longer
 
 
 def test_training_gets_what_is_left_and_keeps_it(tmp_path: Path) -> None:
-    tour = begun(tmp_path / "demo", seed=1, minutes=4)
-    begins = with_training_minutes(tour, seconds=30)
+    plan = start_demo(tmp_path / "demo", seed=1, minutes=4)
+    begins = set_training_minutes(plan, seconds=30)
     assert begins.training_minutes == pytest.approx(4 - 0.5 - FOR_EVALUATION)
-    assert begun(tmp_path / "demo", seed=1, minutes=4) == begins
-    assert with_training_minutes(begins, seconds=200) == begins
-    assert begun(tmp_path / "demo", seed=1, minutes=5).training_minutes is None
-    late = with_training_minutes(tour, seconds=1000)
+    assert start_demo(tmp_path / "demo", seed=1, minutes=4) == begins
+    assert set_training_minutes(begins, seconds=200) == begins
+    assert start_demo(tmp_path / "demo", seed=1, minutes=5).training_minutes is None
+    late = set_training_minutes(plan, seconds=1000)
     assert late.training_minutes == pytest.approx(LEAST_SHARE * 4)
     # With more minutes, those that training has had already do not count against what is left of them.
-    (tour.run).mkdir()
-    (tour.run / "status.json").write_text(json.dumps({"minutes": 3.0}))
-    again = begun(tmp_path / "demo", seed=1, minutes=6)
-    assert with_training_minutes(again, seconds=60).training_minutes == pytest.approx(3 + 6 - 1 - FOR_EVALUATION)
+    (plan.run).mkdir()
+    (plan.run / "status.json").write_text(json.dumps(dataclasses.asdict(Trained(9, 99, 3.0, "finished", "time"))))
+    again = start_demo(tmp_path / "demo", seed=1, minutes=6)
+    assert set_training_minutes(again, seconds=60).training_minutes == pytest.approx(3 + 6 - 1 - FOR_EVALUATION)
 
 
 @pytest.mark.parametrize(
@@ -141,9 +141,9 @@ def test_training_gets_what_is_left_and_keeps_it(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_a_demo_is_refused(tmp_path: Path, given: dict[str, Any], message: str) -> None:
-    begun(tmp_path / "demo", seed=1, minutes=1)
+    start_demo(tmp_path / "demo", seed=1, minutes=1)
     with pytest.raises(DemoError, match=message):
-        begun(tmp_path / "demo", **{"seed": 1, "minutes": 1.0, **given})
+        start_demo(tmp_path / "demo", **{"seed": 1, "minutes": 1.0, **given})
 
 
 def test_other_peoples_files_are_left_alone(tmp_path: Path) -> None:
@@ -151,34 +151,83 @@ def test_other_peoples_files_are_left_alone(tmp_path: Path) -> None:
     mine.write_text("mine")
     for overwrite in (False, True):
         with pytest.raises(DemoError, match=r"holds other files, such as mine.txt, and is not a demo"):
-            begun(tmp_path, seed=1, minutes=1, overwrite=overwrite)
+            start_demo(tmp_path, seed=1, minutes=1, overwrite=overwrite)
         with pytest.raises(DemoError, match="is a file; the demo needs a folder"):
-            begun(mine, seed=1, minutes=1, overwrite=overwrite)
-    tour = begun(tmp_path / "demo", seed=1, minutes=1)
-    for place in (tour.text, tour.corpus, tour.run):
-        place.mkdir()
-    for path in (tour.outputs, tour.picture, tour.results, tour.page, tour.folder / "notes.txt"):
+            start_demo(mine, seed=1, minutes=1, overwrite=overwrite)
+    plan = start_demo(tmp_path / "demo", seed=1, minutes=1)
+    write_text(plan, report=lambda *_: None)
+    for path in (plan.outputs, plan.picture, plan.results, plan.page, plan.folder / "notes.txt"):
         path.write_text("")
-    assert begun(tour.folder, seed=9, minutes=1, overwrite=True) == dataclasses.replace(tour, seed=9)
-    assert sorted(path.name for path in tour.folder.iterdir()) == [PLAN, "notes.txt"]
+    assert start_demo(plan.folder, seed=9, minutes=1, overwrite=True) == dataclasses.replace(plan, seed=9)
+    assert sorted(path.name for path in plan.folder.iterdir()) == [PLAN, "notes.txt"]
 
 
-@pytest.mark.parametrize("damage", ["", "[]", "{}", '{"format": "heedful demo", "format_version": 2}'])
-def test_a_damaged_plan_is_named(tmp_path: Path, damage: str) -> None:
+def test_a_file_of_somebody_in_the_demos_own_folders_stops_overwriting(tmp_path: Path) -> None:
+    plan = start_demo(tmp_path / "demo", seed=1, minutes=1)
+    write_text(plan, report=lambda *_: None)
+    plan.page.write_text("")
+    (plan.text / "thesis.txt").write_text("years of work")
+    with pytest.raises(DemoError, match=r"text holds thesis.txt, which is not the demo's, and --overwrite would"):
+        start_demo(plan.folder, seed=1, minutes=1, overwrite=True)
+    assert (plan.text / "thesis.txt").is_file()
+    assert plan.page.is_file()
+
+
+SOUND = {"format": "heedful demo", "format_version": 1, "seed": 1, "minutes": 1, "train": 20, "valid": 20, "test": 20}
+
+
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        ("", "is damaged, or not JSON"),
+        ("[]", "holds no JSON object"),
+        ("[" * 100_000, "nested too deeply"),
+        ("{}", "does not say that it is a heedful demo"),
+        ('{"name": "somebody else\'s"}', "does not say that it is a heedful demo"),
+        (json.dumps({**SOUND, "format_version": 2}), "is of format version 2; this heedful reads version 1"),
+        (json.dumps({**SOUND, "seed": "one"}), "seed is 'one', not a whole number"),
+        (json.dumps({**SOUND, "minutes": None}), "minutes is None, not a number"),
+        (json.dumps({**SOUND, "train": -5}), "a number in it is impossible"),
+        (json.dumps({**SOUND, "training_minutes": float("nan")}), "a number in it is impossible"),
+        (json.dumps({"format": "heedful demo", "format_version": 1}), "has no seed"),
+    ],
+)
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_plan_that_cannot_be_followed_is_named_and_nothing_is_removed(
+    damage: str, problem: str, overwrite: bool, tmp_path: Path
+) -> None:
     (tmp_path / PLAN).write_text(damage)
-    with pytest.raises(DemoError, match=f"{PLAN} does not describe a demo"):
-        begun(tmp_path, seed=1, minutes=1)
+    (tmp_path / "run").mkdir()
+    with pytest.raises(DemoError) as told:
+        start_demo(tmp_path, seed=1, minutes=1, overwrite=overwrite)
+    assert problem in str(told.value)
+    assert f"give another --output: {tmp_path} is left as it is" in str(told.value)
+    assert "remove" not in str(told.value)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [PLAN, "run"]
 
 
-def test_training_that_was_cut_short_is_said_to_be(tmp_path: Path) -> None:
-    assert after_training({"training": {"step": 100, "steps": 100}}) == []
-    (note,) = after_training({"training": {"step": 99, "steps": 1600}})
+def test_a_demo_of_the_version_before_goes_on(tmp_path: Path) -> None:
+    (tmp_path / PLAN).write_text(json.dumps({**SOUND, "training_minutes": None}))
+    (tmp_path / "demo.json.writing").write_text("half")
+    assert start_demo(tmp_path, seed=1, minutes=1) == DemoPlan(1, 1, 20, 20, 20, folder=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "mine.txt/demo"])
+def test_a_folder_that_cannot_be_is_named(name: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(DemoError, match="cannot be"):
+        start_demo(tmp_path / name, seed=1, minutes=1)
+
+
+def test_training_that_was_cut_short_is_said_to_be() -> None:
+    assert after_training(Trained(100, 100, 1.0, "finished", "")) == []
+    (note,) = after_training(Trained(99, 1600, 1.0, "finished", ""))
     assert "cut short at step 99 of 1,600" in note
 
 
 def test_commands_to_try_can_be_typed() -> None:
-    tour = Tour(Path("my demo"), 1, 4, 1, 1, 1)
-    commands = next_commands(tour, program="heedful", sentence="Is it Anna's?")
+    plan = DemoPlan(1, 4, 1, 1, 1, folder=Path("my demo"))
+    commands = next_commands(plan, program="heedful", sentence="Is it Anna's?")
     assert commands[0][1] == """heedful translate --model 'my demo/run' 'Is it Anna'"'"'s?'"""
     assert "--output 'my demo/attention.html'" in commands[1][1]
     assert commands[2][1] == 'heedful translate "Where is the nearest station?"'

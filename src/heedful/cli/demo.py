@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from rich.text import Text
 
 from heedful.cli.options import AsJson, Flag, Seed, Threads, number
 from heedful.cli.progress import progress
 from heedful.cli.terminal import console, plain_table, print_json, say
-from heedful.demo.plan import MINUTES, Tour, begun
+from heedful.demo.plan import MINUTES, DemoPlan, start_demo
 
 if TYPE_CHECKING:
-    from heedful.demo.page import Command
+    from heedful.demo.results import DemoResults
     from heedful.demo.stages import Trained
 
 MOST_THREADS = 4
@@ -70,54 +71,57 @@ def demo(
     heedful demo --output demo2 --minutes 10 --seed 2 --json
     """
     began = time.monotonic()
-    tour = begun(output, seed=seed, minutes=minutes, overwrite=overwrite)
+    plan = start_demo(output, seed=seed, minutes=minutes, overwrite=overwrite)
     try:
-        facts = _results(tour, began=began, device=device, threads=threads, quiet=quiet)
+        results = _results(plan, began=began, device=device, threads=threads, quiet=quiet)
     except KeyboardInterrupt:
         say("stopped; the same command goes on from here", quiet=quiet)
         raise
     from heedful.demo.page import next_commands, write_demo_page
 
-    commands = next_commands(tour, program=_program(), sentence=facts["examples"][0]["source"])
-    write_demo_page(tour, facts, commands=commands)
-    facts = {"report": str(tour.page), "model": str(tour.run), **facts}
+    commands = next_commands(plan, program=_program(), sentence=results.examples[0].source)
+    write_demo_page(plan, results, commands=commands)
     if as_json:
-        print_json(facts)
+        print_json({"report": str(plan.page), "model": str(plan.run), **asdict(results)})
     else:
-        _print(facts, commands, time.monotonic() - began)
+        _print(results)
+        shown = f"{plan.page} shows all of it ({time.monotonic() - began:.0f} s). What to try next:\n"
+        console().print(Text(shown), soft_wrap=True)
+        for what, words in commands:
+            console().print(Text(f"# {what}\n{words}\n"), soft_wrap=True)
 
 
-def _results(tour: Tour, *, began: float, device: str, threads: int | None, quiet: bool) -> dict[str, Any]:
+def _results(plan: DemoPlan, *, began: float, device: str, threads: int | None, quiet: bool) -> DemoResults:
     """Every stage that is not done yet; returns what the last one found."""
     from heedful.demo.results import stored_results, write_results
     from heedful.demo.stages import prepare_text, trained, write_text
 
     with progress(unit="pairs", quiet=quiet) as report:
-        if not write_text(tour, report=report):
-            say(f"the generated text is there already: {tour.text}", quiet=quiet)
-        if not prepare_text(tour, report=report):
-            say(f"it has been prepared already: {tour.corpus}", quiet=quiet)
-    training = trained(tour)
+        if not write_text(plan, report=report):
+            say(f"the generated text is there already: {plan.text}", quiet=quiet)
+        if not prepare_text(plan, report=report):
+            say(f"it has been prepared already: {plan.corpus}", quiet=quiet)
+    training = trained(plan)
     if training is None:
-        training = _train(tour, began=began, device=device, threads=threads, quiet=quiet)
+        training = _train(plan, began=began, device=device, threads=threads, quiet=quiet)
     else:
-        say(f"the model has been trained already: {tour.run}", quiet=quiet)
-    if (facts := stored_results(tour, training)) is not None:
-        say(f"it has been scored already: {tour.results}", quiet=quiet)
-        return facts
+        say(f"the model has been trained already: {plan.run}", quiet=quiet)
+    if (results := stored_results(plan, training)) is not None:
+        say(f"it has been scored already: {plan.results}", quiet=quiet)
+        return results
     _use_threads(threads)
     with progress(unit="sentences", quiet=quiet) as report:
-        return write_results(tour, training, device=device, report=report)
+        return write_results(plan, training, device=device, report=report)
 
 
-def _train(tour: Tour, *, began: float, device: str, threads: int | None, quiet: bool) -> Trained:
+def _train(plan: DemoPlan, *, began: float, device: str, threads: int | None, quiet: bool) -> Trained:
     _use_threads(threads)
     from heedful.cli.training_display import DemoDisplay
-    from heedful.demo.stages import train_model, with_training_minutes
+    from heedful.demo.stages import set_training_minutes, train_model
 
-    tour = with_training_minutes(tour, seconds=time.monotonic() - began)
+    plan = set_training_minutes(plan, seconds=time.monotonic() - began)
     with DemoDisplay(quiet=quiet) as display:
-        training = train_model(tour, device=device, report=display)
+        training = train_model(plan, device=device, report=display)
     if training.state == "interrupted":
         raise KeyboardInterrupt
     return training
@@ -138,26 +142,23 @@ def _program() -> str:
     return str(called) if below.startswith("..") or called.parent == Path() else below
 
 
-def _print(facts: dict[str, Any], commands: list[Command], seconds: float) -> None:
+def _print(results: DemoResults) -> None:
     from heedful.demo.page import after_training, percent, score_text
 
     out = console()
-    out.print(Text(f"\n{facts['generated']}\n"), soft_wrap=True)
-    for example in facts["examples"][:SHOWN]:
-        verdict = "" if example["output"] == example["reference"] else f"\n    (reference: {example['reference']})"
-        output = shorten(example["output"], LONGEST, placeholder=" …") or "(nothing)"
-        out.print(Text(f"{example['source']}\n  → {output}{verdict}"), soft_wrap=True)
-    table = plain_table(f"on {facts['pairs']['test']:,} unseen sentences", "value", "", right=("value",))
-    for score in facts["scores"]:
+    out.print(Text(f"\n{results.generated}\n"), soft_wrap=True)
+    for example in results.examples[:SHOWN]:
+        verdict = "" if example.output == example.reference else f"\n    (reference: {example.reference})"
+        output = shorten(example.output, LONGEST, placeholder=" …") or "(nothing)"
+        out.print(Text(f"{example.source}\n  → {output}{verdict}"), soft_wrap=True)
+    table = plain_table(f"on {results.pairs['test']:,} unseen sentences", "value", "", right=("value",))
+    for score in results.scores:
         value, interval = score_text(score)
-        table.add_row(score["name"], value, Text(f"95 %: {interval}   {score['signature']}"))
-    table.add_row("exactly the reference", percent(facts["exact_matches"]), "")
-    found = facts["alignment"]
-    beside = f"layer {found['layer']} of cross-attention; the diagonal: {found['diagonal']:.3f}"
-    table.add_row("alignment error rate", f"{found['error_rate']:.3f}", beside)
+        table.add_row(score.name, value, Text(f"95 %: {interval}   {score.signature}"))
+    table.add_row("exactly the reference", percent(results.exact_matches), "")
+    found = results.alignment
+    beside = f"layer {found.layer} of cross-attention; the diagonal: {found.diagonal:.3f}"
+    table.add_row("alignment error rate", f"{found.error_rate:.3f}", beside)
     out.print("", table, "")
-    for note in after_training(facts):
+    for note in after_training(results.training):
         out.print(Text(f"note: {note}\n"), soft_wrap=True)
-    out.print(Text(f"{facts['report']} shows all of it ({seconds:.0f} s). What to try next:\n"), soft_wrap=True)
-    for what, words in commands:
-        out.print(Text(f"# {what}\n{words}\n"), soft_wrap=True)

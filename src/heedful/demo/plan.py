@@ -6,31 +6,35 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from heedful.data.manifest import MANIFEST, read_manifest
 from heedful.errors import DemoError
-from heedful.runs.atomic import WRITING, write_json
+from heedful.files import foreign_files, read_json, reason, require_format, write_json
+from heedful.runs.folder import remove_run
+from heedful.runs.run_folder import RUN
+from heedful.typed import typed
 
-FORMAT, FORMAT_VERSION = "heedful demo", 1
 PLAN = "demo.json"
 MINUTES = 4.0
 """What two cores need for the whole demo; with less there is less text."""
 TRAIN, VALID, TEST = 50_000, 300, 1_000
 """Sentence pairs of the whole demo."""
-FEWEST = 20
+PARTS = {"train": ("en", "de"), "valid": ("en", "de", "align"), "test": ("en", "de", "align")}
+"""The files of the text: ``train.en`` and so on, and one about them."""
+README = "README.txt"
+_FORMAT, _FORMAT_VERSION = "heedful demo", 1
+_FEWEST = 20
 """Pairs of a part, however few the minutes."""
 
 
 @dataclass(frozen=True)
-class Tour:
+class DemoPlan:
     """One demo: what it is made of, and where its parts are."""
 
-    folder: Path
     seed: int
     minutes: float
     train: int
@@ -38,10 +42,12 @@ class Tour:
     test: int
     training_minutes: float | None = None
     """What training may take of the minutes; known once it begins."""
+    folder: Path = Path()
+    """Where it lies; ``demo.json`` does not say it, so that a demo can be moved."""
 
     @property
     def text(self) -> Path:
-        """The generated sentences."""
+        """The sentences that training, validation and test use."""
         return self.folder / "text"
 
     @property
@@ -74,28 +80,28 @@ class Tour:
         """All of it for people."""
         return self.folder / "report.html"
 
-    def lines(self, part: str, side: str) -> list[str]:
-        """The lines of one file of the generated text, such as ``test`` and ``de``."""
-        return (self.text / f"{part}.{side}").read_text(encoding="utf-8").splitlines()
-
     @property
     def share(self) -> float:
         """Of the whole demo, as much as the text that there is."""
         return self.train / TRAIN
 
 
-def begun(folder: Path, *, seed: int, minutes: float, overwrite: bool = False) -> Tour:
-    """The demo of a folder: the one that is there, which goes on, or a new one."""
+def start_demo(folder: Path, *, seed: int, minutes: float, overwrite: bool = False) -> DemoPlan:
+    """The demo of a folder, whose ``demo.json`` says so then: the one that is there, which goes on, or a new one."""
     if not 0 < minutes < math.inf:
         raise DemoError(f"--minutes {minutes:g}: must be above 0")
     if seed < 0:
         raise DemoError(f"--seed {seed}: must be at least 0")
-    stored = _stored(folder)
+    try:
+        stored = _stored(folder)
+    except OSError as problem:
+        raise DemoError(f"{folder} cannot be used: {reason(problem)}") from None
     if stored is not None and overwrite:
         _remove(stored)
-        stored = None
-    if stored is None:
-        tour = _new(folder, seed=seed, minutes=minutes)
+    if stored is None or overwrite:
+        share = min(1.0, minutes / MINUTES)
+        sizes = (max(_FEWEST, round(share * pairs)) for pairs in (TRAIN, VALID, TEST))
+        plan = DemoPlan(seed, minutes, *sizes, folder=folder)
     elif stored.seed != seed:
         raise DemoError(
             f"{folder} holds a demo with seed {stored.seed}, and --seed {seed} was given: --overwrite starts anew, "
@@ -103,50 +109,61 @@ def begun(folder: Path, *, seed: int, minutes: float, overwrite: bool = False) -
         )
     elif stored.minutes != minutes:
         # What training may take depends on it; the text that is there stays.
-        tour = dataclasses.replace(stored, minutes=minutes, training_minutes=None)
+        plan = dataclasses.replace(stored, minutes=minutes, training_minutes=None)
     else:
         return stored
-    return remembered(tour)
+    return write_plan(plan)
 
 
-def remembered(tour: Tour) -> Tour:
-    """The same demo, once ``demo.json`` says so."""
-    facts = {key: value for key, value in dataclasses.asdict(tour).items() if key != "folder"}
+def write_plan(plan: DemoPlan) -> DemoPlan:
+    """Write ``demo.json``; returns the plan that it holds."""
+    facts = {key: value for key, value in dataclasses.asdict(plan).items() if key != "folder"}
     try:
-        tour.folder.mkdir(parents=True, exist_ok=True)
-        write_json(tour.folder / PLAN, {"format": FORMAT, "format_version": FORMAT_VERSION, **facts})
-    except OSError as error:
-        raise DemoError(f"{tour.folder} cannot be written: {error.strerror}") from None
-    return tour
+        plan.folder.mkdir(parents=True, exist_ok=True)
+        write_json(plan.folder / PLAN, {"format": _FORMAT, "format_version": _FORMAT_VERSION, **facts})
+    except OSError as problem:
+        raise DemoError(f"{plan.folder} cannot be written: {reason(problem)}") from None
+    return plan
 
 
-def _new(folder: Path, *, seed: int, minutes: float) -> Tour:
-    share = min(1.0, minutes / MINUTES)
-    train, valid, test = (max(FEWEST, round(share * pairs)) for pairs in (TRAIN, VALID, TEST))
-    return Tour(folder, seed, minutes, train, valid, test)
-
-
-def _stored(folder: Path) -> Tour | None:
-    """The demo that a folder holds; None where there is nothing."""
-    path = folder / PLAN
-    if folder.exists() and not folder.is_dir():
-        raise DemoError(f"{folder} is a file; the demo needs a folder")
-    if not folder.exists() or not (others := [item for item in folder.iterdir() if item.name != PLAN + WRITING]):
+def _stored(folder: Path) -> DemoPlan | None:
+    """The demo that a folder holds; None where there is nothing. Raises OSError where that cannot be known."""
+    if not folder.exists():
         return None
-    if not path.is_file():
-        raise DemoError(f"{folder} holds other files, such as {others[0].name}, and is not a demo: give another folder")
+    if not folder.is_dir():
+        raise DemoError(f"{folder} is a file; the demo needs a folder")
+    path = folder / PLAN
+    if not path.exists():
+        if others := foreign_files(folder, ours=()):
+            raise DemoError(f"{folder} holds other files, such as {others[0]}, and is not a demo: give another folder")
+        return None
     try:
-        facts: dict[str, Any] = json.loads(path.read_bytes())
-        if (facts.pop("format"), facts.pop("format_version")) != (FORMAT, FORMAT_VERSION):
-            raise ValueError("another format or version")
-        return Tour(folder, **facts)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DemoError(f"{path} does not describe a demo: {error}; remove {folder} and start anew") from None
+        facts = read_json(path, error=DemoError)
+        require_format(facts, path, name=_FORMAT, version=_FORMAT_VERSION, error=DemoError)
+        plan = typed(DemoPlan, {name: value for name, value in facts.items() if name != "folder"})
+        if min(plan.train, plan.valid, plan.test) < 1 or not 0 < (plan.training_minutes or plan.minutes) < math.inf:
+            raise ValueError("a number in it is impossible")
+    except (DemoError, ValueError) as problem:
+        what = problem if isinstance(problem, DemoError) else f"{path} is damaged: {problem}"
+        raise DemoError(f"{what}; give another --output: {folder} is left as it is") from None
+    return dataclasses.replace(plan, folder=folder)
 
 
-def _remove(tour: Tour) -> None:
-    """Everything that a demo makes, and nothing else that may be in its folder."""
-    for place in (tour.text, tour.corpus, tour.run):
-        shutil.rmtree(place, ignore_errors=True)
-    for path in (tour.outputs, tour.picture, tour.results, tour.page):
+def _remove(plan: DemoPlan) -> None:
+    """Remove everything that a demo makes, and nothing else: a file of somebody's in one of its folders stops it."""
+    ours = {plan.text: {README, *(f"{part}.{side}" for part, sides in PARTS.items() for side in sides)}}
+    if (plan.corpus / MANIFEST).is_file():
+        ours[plan.corpus] = {MANIFEST, *read_manifest(plan.corpus).files}
+    for folder, known in ours.items():
+        found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+        if foreign := sorted(found - known):
+            raise DemoError(
+                f"{folder} holds {foreign[0]}, which is not the demo's, and --overwrite would remove it: move it "
+                "elsewhere, or give another --output"
+            )
+    if (plan.run / RUN).is_file():
+        remove_run(plan.run, corpus=plan.corpus)
+    for folder in ours:
+        shutil.rmtree(folder, ignore_errors=True)
+    for path in (plan.outputs, plan.picture, plan.results, plan.page):
         path.unlink(missing_ok=True)

@@ -8,16 +8,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heedful.demo.plan import Tour
+from heedful.demo.plan import DemoPlan
 from heedful.demo.stages import Report, Trained, tokens_of
-from heedful.errors import ReportError
+from heedful.errors import DemoError
 from heedful.evaluation.alignments import (
     Gold,
-    Links,
     Word,
     alignment_error_rate,
     diagonal_alignment,
@@ -27,19 +26,20 @@ from heedful.evaluation.alignments import (
     soft_alignment,
     word_weights,
 )
-from heedful.evaluation.counts import Counted, bleu_counts, chrf_counts
+from heedful.evaluation.counts import bleu_counts, chrf_counts
 from heedful.evaluation.sentences import System, TestSet, extremes
-from heedful.evaluation.translation_scores import with_interval
-from heedful.files import write_file
-from heedful.runs.atomic import write_json
+from heedful.evaluation.translation_scores import Score, with_interval
+from heedful.files import write_file, write_json
 from heedful.runs.metrics import read_object
+from heedful.typed import typed
 
 if TYPE_CHECKING:
     from heedful.search.translator import Translator
     from heedful.text.subwords import Subwords
 
-EXAMPLES, WORST = 7, 3
+_EXAMPLES, _WORST = 7, 3
 """Translations that are shown: the first of the test text, and the worst."""
+_REMINDER = "All of this text is generated: the scores say that a grammar was learnt, nothing of real text."
 
 
 @dataclass(frozen=True)
@@ -65,71 +65,96 @@ class AlignmentScore:
     """Of the alignment that reads no word, on the test text."""
 
 
-def stored_results(tour: Tour, training: Trained) -> dict[str, Any] | None:
-    """What an earlier start has found, if training has not gone on since."""
-    facts, _ = read_object(tour.results)
-    if facts is None or facts.get("training") != dataclasses.asdict(training) or not tour.picture.is_file():
+@dataclass(frozen=True)
+class Example:
+    """A test sentence and its translation."""
+
+    source: str
+    reference: str
+    output: str
+
+
+@dataclass(frozen=True)
+class Pictured:
+    """The test sentence whose attention is drawn, and the reference."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class DemoResults:
+    """What ``results.json`` holds, field by field; docs/formats.md describes it."""
+
+    generated: str
+    seed: int
+    pairs: dict[str, int]
+    training: Trained
+    parameters: int
+    device: str
+    scores: list[Score]
+    exact_matches: float
+    examples: list[Example]
+    worst: list[Example]
+    alignment: AlignmentScore
+    pictured: Pictured
+
+
+def stored_results(plan: DemoPlan, training: Trained) -> DemoResults | None:
+    """What an earlier start has found, if it is whole and training has not gone on since."""
+    try:
+        found = typed(DemoResults, read_object(plan.results)[0])
+    except ValueError:
         return None
-    return facts
+    return found if found.training == training and found.examples and plan.picture.is_file() else None
 
 
-def write_results(tour: Tour, training: Trained, *, device: str, report: Report) -> dict[str, Any]:
+def write_results(plan: DemoPlan, training: Trained, *, device: str, report: Report) -> DemoResults:
     """Measure the trained model; returns what it wrote down."""
     from heedful.search.translator import Translator
 
-    translator = Translator.load(tour.run, device=device)
-    text = {part: _aligned_text(tour, part) for part in ("valid", "test")}
-    outputs = _translated(translator, text["test"], report)
-    write_file(tour.outputs, "".join(f"{line}\n" for line in outputs).encode(), error=ReportError)
-    total = tour.valid + tour.test
-    alignment = alignment_score(translator, **text, reached=lambda done: report("aligning", done, total))
-    facts = {
-        "generated": "All of this text is generated: the scores say that a grammar was learnt, nothing of real text.",
-        "seed": tour.seed,
-        "pairs": {"train": tour.train, "valid": tour.valid, "test": tour.test},
-        "training": dataclasses.asdict(training),
-        "parameters": translator.saved.description["parameters"],
-        "device": str(translator.device),
-        **_scores(text["test"], outputs),
-        "alignment": dataclasses.asdict(alignment),
-        "pictured": _draw_alignment(tour, translator, text["test"], alignment.layer),
-    }
-    write_json(tour.results, facts)
-    return facts
-
-
-def _aligned_text(tour: Tour, part: str) -> AlignedText:
-    where = tour.text / f"{part}.align"
-    gold = [
-        gold_alignment(line, where=f"{where}, line {number}")
-        for number, line in enumerate(tour.lines(part, "align"), start=1)
-    ]
-    return AlignedText(tour.lines(part, "en"), tour.lines(part, "de"), gold)
-
-
-def _translated(translator: Translator, text: AlignedText, report: Report) -> list[str]:
+    translator = Translator.load(plan.run, device=device)
+    valid, test = _aligned_text(plan, "valid"), _aligned_text(plan, "test")
     outputs: list[str] = []
-    for best in translator.hypotheses(text.sources):
+    for best in translator.hypotheses(test.sources):
         outputs.append(best[0].text)
-        report("translating", len(outputs), len(text.sources))
-    return outputs
+        report("translating", len(outputs), len(test.sources))
+    write_file(plan.outputs, "".join(f"{line}\n" for line in outputs).encode(), error=DemoError)
+    total = plan.valid + plan.test
+    alignment = alignment_score(
+        translator, valid=valid, test=test, reached=lambda done: report("aligning", done, total)
+    )
+    chrf = chrf_counts(outputs, test.targets)
+    examples = [Example(*lines) for lines in zip(test.sources, test.targets, outputs, strict=True)]
+    worst = extremes(TestSet(test.targets, test.sources), System(outputs, chrf), count=_WORST).worst
+    results = DemoResults(
+        generated=_REMINDER,
+        seed=plan.seed,
+        pairs={"train": plan.train, "valid": plan.valid, "test": plan.test},
+        training=training,
+        parameters=translator.saved.description["parameters"],
+        device=str(translator.device),
+        scores=[with_interval(bleu_counts(outputs, test.targets)), with_interval(chrf)],
+        exact_matches=sum(example.output == example.reference for example in examples) / len(examples),
+        examples=examples[:_EXAMPLES],
+        worst=[examples[sentence.line - 1] for sentence in worst],
+        alignment=alignment,
+        pictured=_draw_alignment(plan, translator, test, alignment.layer),
+    )
+    write_json(plan.results, dataclasses.asdict(results))
+    return results
 
 
-def _scores(text: AlignedText, outputs: list[str]) -> dict[str, Any]:
-    test = TestSet(text.targets, text.sources)
-    counted: list[Counted] = [count(outputs, text.targets) for count in (bleu_counts, chrf_counts)]
-    right = sum(output == reference for output, reference in zip(outputs, text.targets, strict=True))
-    first = zip(text.sources[:EXAMPLES], text.targets, outputs, strict=False)
-    worst = extremes(test, System(outputs, counted[1]), count=WORST).worst
-    return {
-        "scores": [dataclasses.asdict(with_interval(score)) for score in counted],
-        "exact_matches": right / len(outputs),
-        "examples": [dict(zip(("source", "reference", "output"), example, strict=True)) for example in first],
-        "worst": [{"source": bad.source, "reference": bad.reference, "output": bad.output} for bad in worst],
-    }
+def _aligned_text(plan: DemoPlan, part: str) -> AlignedText:
+    def lines(side: str) -> list[str]:
+        return (plan.text / f"{part}.{side}").read_text(encoding="utf-8").splitlines()
+
+    where = plan.text / f"{part}.align"
+    gold = [gold_alignment(line, where=f"{where}, line {number}") for number, line in enumerate(lines("align"), 1)]
+    return AlignedText(lines("en"), lines("de"), gold)
 
 
-def _draw_alignment(tour: Tour, translator: Translator, text: AlignedText, layer: int) -> dict[str, str]:
+def _draw_alignment(plan: DemoPlan, translator: Translator, text: AlignedText, layer: int) -> Pictured:
     from heedful.report.attention_views import alignment_picture
 
     place = most_reordered(text)
@@ -138,8 +163,8 @@ def _draw_alignment(tour: Tour, translator: Translator, text: AlignedText, layer
     picture = alignment_picture(
         weights, source=tokens_of(source), target=tokens_of(target), links=text.gold[place].sure, layer=layer
     )
-    write_file(tour.picture, picture, error=ReportError)
-    return {"source": source, "target": target}
+    write_file(plan.picture, picture, error=DemoError)
+    return Pictured(source, target)
 
 
 def alignment_score(
@@ -147,7 +172,7 @@ def alignment_score(
 ) -> AlignmentScore:
     """The best layer, chosen on one text, and its error rate on another."""
     layers = range(translator.saved.config.model.decoder_layers)
-    found: list[list[Links]] = []
+    found = []
     for text in (valid, test):
         for source, target in zip(text.sources, text.targets, strict=True):
             found.append([hard_alignment(weights) for weights in token_weights(translator, source, target)])
@@ -155,13 +180,11 @@ def alignment_score(
     chosen, rest = found[: len(valid.sources)], found[len(valid.sources) :]
     by_layer = [alignment_error_rate([links[layer] for links in chosen], valid.gold) for layer in layers]
     best = int(np.argmin(by_layer))
-    pairs = zip(test.sources, test.targets, strict=True)
-    diagonal = [diagonal_alignment(len(tokens_of(source)), len(tokens_of(target))) for source, target in pairs]
     return AlignmentScore(
         layer=best + 1,
         by_layer=by_layer,
         error_rate=alignment_error_rate([links[best] for links in rest], test.gold),
-        diagonal=alignment_error_rate(diagonal, test.gold),
+        diagonal=_diagonal_error(test, range(len(test.sources))),
     )
 
 
@@ -187,9 +210,9 @@ def tokens_at(line: str, subwords: Subwords) -> list[Word]:
 def most_reordered(text: AlignedText, *, among: int = 200, longest: int = 14) -> int:
     """The place of the sentence, among the first and not too long, that the diagonal aligns worst: one worth a look."""
     places = [place for place, source in enumerate(text.sources[:among]) if len(tokens_of(source)) <= longest]
-    return max(places or [0], key=lambda place: _diagonal_error(text, place))
+    return max(places or [0], key=lambda place: _diagonal_error(text, [place]))
 
 
-def _diagonal_error(text: AlignedText, place: int) -> float:
-    sizes = (len(tokens_of(side[place])) for side in (text.sources, text.targets))
-    return alignment_error_rate([diagonal_alignment(*sizes)], [text.gold[place]])
+def _diagonal_error(text: AlignedText, places: Sequence[int]) -> float:
+    sizes = ([len(tokens_of(side[place])) for side in (text.sources, text.targets)] for place in places)
+    return alignment_error_rate([diagonal_alignment(*pair) for pair in sizes], [text.gold[place] for place in places])
