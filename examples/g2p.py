@@ -19,8 +19,7 @@ from pathlib import Path
 
 from heedful.errors import HeedfulError
 from heedful.evaluation.error_rates import ErrorRates, error_rates
-from heedful.text.aligned import read_lines
-from heedful.text.reading import require_readable
+from heedful.text.reading import read_lines, require_readable
 
 Dictionary = dict[str, list[list[str]]]
 """The pronunciations of each word, in the dictionary's order, none twice."""

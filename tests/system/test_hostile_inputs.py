@@ -111,8 +111,8 @@ def test_bad_lines_can_be_dropped_and_are_counted(folder: Path, tmp_path: Path, 
 
 
 def test_strange_characters_never_shift_a_line(tmp_path: Path) -> None:
-    """BOM, CRLF, NUL, U+2028, U+0085, tabs, form feeds, empty lines, a missing last newline: all at once."""
-    strange = ["\u2028", "\u2029", "\u0085", "\x00", "\x0b", "\x0c", "\x1c", "\t", "\r", "", "\ufeff", "\U0001f600"]
+    """BOM, CRLF, a bell, U+2028, U+0085, tabs, form feeds, empty lines, a missing last newline: all at once."""
+    strange = ["\u2028", "\u2029", "\u0085", "\x07", "\x0b", "\x0c", "\x1c", "\t", "\r", "", "\ufeff", "\U0001f600"]
     numbers = range(600)
     source = [f"{strange[number % 12]}s{strange[number % 7]} {number}" if number % 50 else "" for number in numbers]
     target = [f"{number} t{strange[number % 11]}" for number in numbers]

@@ -72,7 +72,10 @@ def test_a_tsv_line_without_exactly_two_fields_is_named(tmp_path: Path, line: by
         ('{"en": "a", "de": 3}', 'field "de" is 3, not text'),
         ('{"en": "a", "de": null}', 'field "de" is null, not text'),
         ('{"en": "\\ud800", "de": "b"}', 'field "en" holds half of a surrogate pair'),
-        ("[" * 100_000, "not JSON"),
+        ('{"en": "a", "de": {"x": 1}}', 'field "de" is an object, not text'),
+        ('{"en": "a\\u0000", "de": "b"}', 'field "en" holds a NUL character'),
+        ('{"en": "a", "de": "b", "id": ' + "9" * 5000 + "}", "not JSON: .*digits"),
+        ("[" * 100_000, "not JSON: it is nested too deeply"),
     ],
 )
 def test_a_json_line_that_is_no_pair_is_named(tmp_path: Path, line: str, reason: str) -> None:

@@ -17,7 +17,7 @@ from heedful.evaluation.paper_bleu import language_of, require_language
 from heedful.evaluation.sentences import TestSet
 from heedful.evaluation.significance import RESAMPLES, SEED
 from heedful.evaluation.translation_scores import system_report
-from heedful.text.aligned import read_lines, require_aligned
+from heedful.text.reading import read_lines, require_aligned
 
 
 def evaluate(

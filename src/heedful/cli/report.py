@@ -15,7 +15,7 @@ from heedful.errors import CheckpointError, CorpusError, ReportError, SearchErro
 from heedful.evaluation.paper_bleu import language_of, require_language
 from heedful.evaluation.sentences import TestSet
 from heedful.evaluation.translation_scores import system_report
-from heedful.text.aligned import read_lines, require_aligned
+from heedful.text.reading import read_lines, require_aligned
 
 if TYPE_CHECKING:
     from heedful.report.run_scores import RunScores

@@ -15,7 +15,7 @@ from heedful.cli.progress import progress
 from heedful.cli.text_input import count_lines
 from heedful.errors import TextError
 from heedful.evaluation.translation_scores import perplexity
-from heedful.text.aligned import text_lines
+from heedful.text.reading import text_lines
 
 if TYPE_CHECKING:
     from heedful.search.translator import Scored

@@ -16,7 +16,7 @@ from heedful.cli.progress import progress
 from heedful.cli.text_input import count_lines, standard_input
 from heedful.cli.text_output import new_text, require_writable
 from heedful.errors import SearchError
-from heedful.text.aligned import text_lines
+from heedful.text.reading import text_lines
 
 if TYPE_CHECKING:
     from heedful.search.translator import Translation

@@ -11,10 +11,12 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from heedful.background import in_background
 from heedful.errors import TextError
-from heedful.text.reading import BadLine, in_background, line_blocks, refuse
+from heedful.files import json_value
+from heedful.text.reading import BadLine, line_blocks, refuse
 
 
 @dataclass(frozen=True)
@@ -115,19 +117,26 @@ def _tsv_pair(line: str) -> tuple[str, str] | str:
 def _json_pair(line: str, *, fields: Sequence[str]) -> tuple[str, str] | str:
     """The pair, or what is wrong with the line."""
     try:
-        record = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
+        record = json_value(line)
+    except ValueError as error:
         return f"not JSON: {error}"
     if not isinstance(record, dict):
         return f"a JSON {type(record).__name__} where an object is needed"
     texts: list[str] = []
     for field in fields:
         if field not in record:
-            return f'no field "{field}"; there are {", ".join(sorted(record)) or "none"}'
+            return f'no field "{field}"; there are {", ".join(sorted(record))[:200] or "none"}'
         text = record[field]
         if not isinstance(text, str):
-            return f'field "{field}" is {json.dumps(text)[:40]}, not text'
+            return f'field "{field}" is {_shown(text)}, not text'
+        if "\0" in text:
+            return f'field "{field}" holds a NUL character, which no text has'
         if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
             return f'field "{field}" holds half of a surrogate pair, which is no character'
         texts.append(text)
     return texts[0], texts[1]
+
+
+def _shown(value: Any) -> str:
+    kinds = {dict: "an object", list: "a list"}
+    return kinds.get(type(value)) or json.dumps(value)[:40]

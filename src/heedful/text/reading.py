@@ -2,8 +2,10 @@
 
 A line ends at b"\\n" and nowhere else: U+2028, U+0085, a form feed or a lone carriage return are text, since
 programs disagree about them and a corpus aligned by one program would be misaligned by another. One carriage return
-before the line's end (CRLF) is dropped, and so is a byte order mark at the start of the file. NUL is text.
+before the line's end (CRLF) is dropped, and so is a byte order mark at the start of the file. A line with a NUL, one
+that is no UTF-8 and one that is too long are bad lines.
 
+No file takes more memory than its longest line and some blocks, whatever it holds and however it is compressed.
 This module does not know of pairs or of languages.
 """
 
@@ -12,20 +14,29 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
-import queue
-import threading
+import os
+import stat
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from heedful.errors import TextError
-
-T = TypeVar("T")
+from heedful.files import reason
 
 BLOCK_BYTES = 1 << 21
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-OTHER_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+LONGEST_LINE = 1 << 24
+"""Bytes of a line: a longer one is no sentence, nor a paragraph."""
+_ZSTANDARD_INPUT = 256
+"""Compressed bytes that are decompressed at once: at most 32,768 times as many come out, 8 MiB."""
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# UTF-32's marks begin with those of UTF-16, and are looked for first.
+_OTHER_MARKS = {
+    b"\xff\xfe\0\0": "UTF-32",
+    b"\0\0\xfe\xff": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+}
+_SAMPLE = 4096
 
 BadLine = Callable[[Path, int, str], None]
 """Called with file, line number and reason; raises, or takes note and returns."""
@@ -38,82 +49,92 @@ def refuse(path: Path, line: int, reason: str) -> None:
 
 def require_readable(path: Path) -> None:
     """Raise now what reading the file would raise at once: hours may pass before its turn comes."""
-    if not path.exists():
-        raise TextError(f"there is no file {path}")
-    if path.is_dir():
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        raise TextError(f"there is no file {path}") from None
+    except (OSError, ValueError) as error:
+        raise TextError(f"{path} cannot be read: {reason(error) if isinstance(error, OSError) else error}") from None
+    if stat.S_ISDIR(mode):
         raise TextError(f"{path} is a folder, not a text file")
+    if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not _is_terminal(path)):
+        raise TextError(f"{path} is a device, not a text file")
+
+
+def text_lines(path: Path) -> Iterator[str]:
+    """The lines of a text file, one after the other; a bad one is refused."""
+    require_readable(path)
+    for block in line_blocks(path, on_bad_line=_refuse_file):
+        for line in block:
+            assert line is not None, "a bad line has been refused"
+            yield line
+
+
+def read_lines(path: Path) -> list[str]:
+    """All of them at once; a file without lines is refused."""
+    lines = list(text_lines(path))
+    if not lines:
+        raise TextError(f"{path} is empty")
+    return lines
+
+
+def require_aligned(files: Sequence[tuple[Path, Sequence[str]]]) -> None:
+    """Raise unless every file has as many lines as the first."""
+    (first, lines), *others = files
+    for path, other in others:
+        if len(other) != len(lines):
+            raise TextError(
+                f"{first} has {len(lines):,} lines and {path} has {len(other):,}: line n of one must belong to line n "
+                "of the other"
+            )
 
 
 def line_blocks(path: Path, *, on_bad_line: BadLine = refuse) -> Iterator[list[str | None]]:
-    """The lines of a file in order, in lists; None stands for a line that is no UTF-8 and was not refused."""
+    """The lines of a file in order, in lists; None stands for a bad line that was not refused."""
     done = 0
     for block in _line_bytes(path):
-        try:
-            lines: list[str | None] = list(block.decode("utf-8").split("\n"))
-        except UnicodeDecodeError:
-            lines = [
-                _decoded(line, path, number, on_bad_line)
-                for number, line in enumerate(block.split(b"\n"), start=done + 1)
-            ]
-        if b"\r" in block:
+        lines: list[str | None]
+        if block is None:
+            on_bad_line(path, done + 1, f"longer than {LONGEST_LINE:,} bytes, so it is no line of text")
+            lines = [None]
+        elif b"\0" in block or (text := _decoded(block)) is None:
+            numbered = enumerate(block.split(b"\n"), start=done + 1)
+            lines = [_good(line, path, number, on_bad_line) for number, line in numbered]
+        else:
+            lines = list(text.split("\n"))
+        if block is not None and b"\r" in block:
             lines = [line[:-1] if line and line[-1] == "\r" else line for line in lines]
         yield lines
         done += len(lines)
 
 
-def in_background(items: Iterator[T], *, ahead: int = 4) -> Iterator[T]:
-    """The same items, made by another thread a few ahead: decompression lets go of the interpreter's lock."""
-    waiting: queue.Queue[tuple[bool, T | BaseException | None]] = queue.Queue(maxsize=ahead)
-    stop = threading.Event()
-
-    def put(item: tuple[bool, T | BaseException | None]) -> bool:
-        while not stop.is_set():
-            try:
-                waiting.put(item, timeout=0.1)
-                return True
-            except queue.Full:
-                pass
-        return False
-
-    def work() -> None:
-        try:
-            for item in items:
-                if not put((True, item)):
-                    return
-            put((False, None))
-        except BaseException as error:  # handed over to, and raised in, the thread that reads
-            put((False, error))
-
-    threading.Thread(target=work, daemon=True).start()
-    try:
-        while True:
-            more, item = waiting.get()
-            if not more:
-                if isinstance(item, BaseException):
-                    raise item
-                return
-            yield item  # pyright: ignore[reportReturnType]
-    finally:
-        stop.set()
-
-
-def _line_bytes(path: Path) -> Iterator[bytes]:
-    """Blocks of whole lines, each without its last line's end."""
-    parts: list[bytes] = []
-    first = True
+def _line_bytes(path: Path) -> Iterator[bytes | None]:
+    """Blocks of whole lines, each without its last line's end; None for a line that is too long to be held."""
+    held: list[bytes] = []
+    size, first, skipping = 0, True, False
     for data in _byte_blocks(path):
         if first:
-            _require_no_other_mark(data, path)
-            data, first = data.removeprefix(BYTE_ORDER_MARK), False
-        cut = data.rfind(b"\n")
-        if cut < 0:
-            parts.append(data)
+            _require_utf8(data, path)
+            data, first = data.removeprefix(_BYTE_ORDER_MARK), False
+        end = data.find(b"\n")
+        size += len(data) if end < 0 else end
+        if size > LONGEST_LINE and not skipping:
+            yield None
+            held, skipping = [], True
+        if end < 0:
+            held += [] if skipping else [data]
             continue
-        yield b"".join((*parts, data[:cut]))
-        parts = [data[cut + 1 :]]
-    rest = b"".join(parts)
-    if rest:  # the last line may lack its end
-        yield rest
+        if skipping:
+            data, skipping = data[end + 1 :], False
+        whole, newline, rest = data.rpartition(b"\n")
+        if newline:
+            yield b"".join((*held, whole))
+            held = []
+        held.append(rest)
+        size = sum(map(len, held))
+    last = b"".join(held)
+    if last:  # the last line may lack its end
+        yield last
 
 
 def _byte_blocks(path: Path) -> Iterator[bytes]:
@@ -132,7 +153,7 @@ def _byte_blocks(path: Path) -> Iterator[bytes]:
     except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, _ZstandardError) as error:
         raise TextError(f"{path} is damaged, or not compressed as its name says: {error}") from None
     except OSError as error:
-        raise TextError(f"{path} cannot be read: {error.strerror or error}") from None
+        raise TextError(f"{path} cannot be read: {reason(error)}") from None
 
 
 def _opened(path: Path) -> io.BufferedIOBase:
@@ -155,7 +176,7 @@ def _zstandard_blocks(path: Path) -> Iterator[bytes]:
     # Not zstandard.open: its reader takes a file that is cut short for a file that ends.
     frame, complete, pending = zstandard.ZstdDecompressor().decompressobj(), True, bytearray()
     with path.open("rb") as file:
-        while data := file.read(BLOCK_BYTES // 4):
+        while data := file.read(_ZSTANDARD_INPUT):
             while data:
                 if complete:
                     frame, complete = zstandard.ZstdDecompressor().decompressobj(), False
@@ -164,23 +185,62 @@ def _zstandard_blocks(path: Path) -> Iterator[bytes]:
                 except zstandard.ZstdError as error:
                     raise _ZstandardError(error) from None
                 complete, data = frame.eof, frame.unused_data
-            if len(pending) >= BLOCK_BYTES:
-                yield bytes(pending)
-                pending.clear()
+            while len(pending) >= BLOCK_BYTES:
+                yield bytes(pending[:BLOCK_BYTES])
+                del pending[:BLOCK_BYTES]
     if not complete:
         raise EOFError
     yield bytes(pending)
 
 
-def _require_no_other_mark(data: bytes, path: Path) -> None:
-    if encoding := OTHER_MARKS.get(data[:2]):
+def _require_utf8(data: bytes, path: Path) -> None:
+    """Raise where the first bytes of a file show another encoding, or no text at all."""
+    marks = (name for mark, name in _OTHER_MARKS.items() if data.startswith(mark))
+    if encoding := next(marks, None) or _unmarked_encoding(data[:_SAMPLE]):
         raise TextError(f"{path} is {encoding} text; heedful reads UTF-8 (iconv -f {encoding} -t UTF-8 converts it)")
+    if data[:_SAMPLE].count(0) == min(len(data), _SAMPLE) > 0:
+        raise TextError(f"{path} is no text: it begins with NUL bytes")
 
 
-def _decoded(line: bytes, path: Path, number: int, on_bad_line: BadLine) -> str | None:
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        byte = line[error.start]
-        on_bad_line(path, number, f"not UTF-8: byte 0x{byte:02x} at position {error.start + 1}")
+def _unmarked_encoding(sample: bytes) -> str | None:
+    """UTF-16 or UTF-32 by where NULs stand: spaces and line ends, at least, have one or three in the same places."""
+    if b"\0" not in sample or len(sample) < 4:
         return None
+    nul = [sample[place::4].count(0) / len(sample[place::4]) for place in range(4)]
+    if min(nul) > 0.9:
+        return None
+    if min(nul[2:]) > 0.9:
+        return "UTF-32LE"
+    if min(nul[:2]) > 0.9:
+        return "UTF-32BE"
+    even, odd = nul[0::2], nul[1::2]
+    if min(odd) > 0.02 and max(even) < min(odd) / 4:
+        return "UTF-16LE"
+    return "UTF-16BE" if min(even) > 0.02 and max(odd) < min(even) / 4 else None
+
+
+def _decoded(block: bytes) -> str | None:
+    try:
+        return block.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _good(line: bytes, path: Path, number: int, on_bad_line: BadLine) -> str | None:
+    try:
+        if b"\0" not in line:
+            return line.decode("utf-8")
+        problem = "a NUL character, which no text has"
+    except UnicodeDecodeError as error:
+        problem = f"not UTF-8: byte 0x{line[error.start]:02x} at position {error.start + 1}"
+    on_bad_line(path, number, problem)
+    return None
+
+
+def _refuse_file(path: Path, line: int, reason: str) -> None:
+    raise TextError(f"{path}, line {line}: {reason}; a text file in UTF-8 is needed, plain or .gz, .xz or .zst")
+
+
+def _is_terminal(path: Path) -> bool:
+    with path.open("rb", buffering=0) as file:
+        return os.isatty(file.fileno())
