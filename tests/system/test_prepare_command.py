@@ -18,7 +18,7 @@ import pytest
 from heedful.cli.main import main
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
-from heedful.prepare.vocabulary import given_vocabularies
+from heedful.prepare.encoding import given_vocabularies
 from heedful.text.subwords import Subwords
 
 ADJECTIVES, NOUNS = ["red", "old", "small", "quick", "quiet", "new"], ["house", "tree", "dog", "garden", "book", "ship"]
@@ -194,7 +194,7 @@ def test_bpe_dropout_stores_pairs_again_and_cuts_their_words_anew(
     [
         (("--copies", "3"), "without --bpe-dropout all copies would be the same"),
         (("--bpe-dropout", "1"), "must be at least 0 and below 1"),
-        (("--bpe-dropout", "0.1", "--copies", "0"), "must be from 1 to 1000"),
+        (("--bpe-dropout", "0.1", "--copies", "0"), "must be at least 1 and at most 1,000"),
     ],
 )
 def test_impossible_copies_are_refused(
@@ -293,7 +293,7 @@ def test_a_reader_that_stops_reading_is_no_error(text: Path) -> None:
 
 
 def test_no_torch_is_imported() -> None:
-    code = "import sys, heedful.cli.main, heedful.prepare.description; assert 'torch' not in sys.modules"
+    code = "import sys, heedful.cli.main, heedful.prepare.report; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

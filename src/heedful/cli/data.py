@@ -10,7 +10,7 @@ from rich.text import Text
 
 from heedful.cli.options import AsJson, Flag, Seed, whole_number
 from heedful.cli.terminal import console, plain_table, print_json
-from heedful.prepare.description import described, fill
+from heedful.prepare.report import described, fill
 
 
 def data(

@@ -44,7 +44,7 @@ def prepare(
     on_bad_line: Literal["error", "drop"] = "error",
     sample_pairs: Annotated[int, whole_number(1)] = SAMPLE_PAIRS,
     bpe_dropout: Annotated[float, number(0, 1, below=True)] = 0.0,
-    copies: Annotated[int, whole_number(1, 10_000)] = 1,
+    copies: Annotated[int, whole_number(1, 1000)] = 1,
     seed: Seed = 1,
     overwrite: Flag = False,
     quiet: Flag = False,

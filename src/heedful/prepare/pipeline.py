@@ -26,11 +26,17 @@ from heedful.data.manifest import (
 )
 from heedful.errors import TextError
 from heedful.files import write_json
-from heedful.prepare.passes import Again, Encoded, Gathered, encoded_text, gathered_text
+from heedful.prepare.encoding import (
+    Again,
+    Encoded,
+    Vocabularies,
+    encoded_text,
+    given_vocabularies,
+    new_vocabularies,
+)
+from heedful.prepare.gathering import Gathered, Spool, gathered_text
 from heedful.prepare.report import characters_report, lengths_report, rules_report, vocabulary_report
 from heedful.prepare.request import Progress, Request
-from heedful.prepare.spool import Spool
-from heedful.prepare.vocabulary import Vocabularies, given_vocabularies, new_vocabularies
 from heedful.text.cleaning import Rules, first_of_each
 from heedful.text.reading import require_readable
 

@@ -1,4 +1,4 @@
-"""What `prepare` did, in numbers: report.json, and the facts behind the table that the command prints.
+"""What `prepare` did, in numbers (report.json), and what a prepared corpus holds (`heedful data`).
 
 docs/formats.md describes every field. Nothing here depends on the clock or the machine: the same input gives the same
 report to the byte.
@@ -7,11 +7,19 @@ report to the byte.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from heedful.data import noise
+from heedful.data.batching import Schedule
+from heedful.data.corpus import Corpus
+from heedful.data.layouts import shape_of
+from heedful.data.manifest import SIDES, check_files, read_manifest
+from heedful.data.shapes import shapes
 from heedful.text.cleaning import RULES, Ledger, Rules
+from heedful.text.subwords import Subwords
 
 RARE = 10
 """A subword seen less often than this in training is called rare."""
@@ -106,3 +114,65 @@ def _codes(text: str) -> np.ndarray:
     if text.isascii():
         return np.frombuffer(text.encode("ascii"), np.uint8)
     return np.frombuffer(text.encode("utf-32-le"), np.uint32).astype(np.int64)
+
+
+def described(folder: Path, *, samples: int, seed: int, verify: bool) -> dict[str, Any]:
+    """Sizes, lengths, and some pairs with their subwords."""
+    manifest = read_manifest(folder)
+    check_files(folder, manifest, contents=verify)
+    splits: dict[str, Any] = {}
+    for name in manifest.splits:
+        corpus = Corpus(folder, name, verify=False)
+        lengths = {side: lengths_report(np.bincount(getattr(corpus.lengths, side))) for side in SIDES}
+        splits[name] = {"pairs": len(corpus), "lengths": lengths}
+    return {
+        "folder": str(folder),
+        "bytes": sum(stored.bytes for stored in manifest.files.values()),
+        "files": len(manifest.files),
+        "verified": verify,
+        "vocabularies": {side: getattr(manifest.vocabularies, side).size for side in SIDES},
+        "shared_vocabulary": manifest.vocabularies.shared,
+        "splits": splits,
+        "samples": _samples(Corpus(folder, verify=False), count=samples, seed=seed),
+    }
+
+
+def fill(folder: Path, *, tokens: int, seed: int) -> dict[str, Any]:
+    """How full the batches of one epoch are when a batch holds at most ``tokens`` on each side."""
+    corpus = Corpus(folder, verify=False)
+    lengths = corpus.lengths
+    schedule = Schedule(lengths, source_budget=tokens, target_budget=tokens, seed=seed, weights=corpus.weights)
+    plan = schedule.epoch(0)
+    among = shapes(lengths.longest, source_budget=tokens, target_budget=tokens)
+    rows: list[tuple[int, int, int, int]] = []
+    used: set[int] = set()
+    for index in range(len(plan)):
+        pairs = plan.batch(index)
+        here = lengths.of(pairs)
+        rows.append((len(pairs), *here.totals, len(pairs) * int(here.source.max() + here.target.max())))
+        used.add(shape_of(pairs, lengths=lengths, among=among).max_length)
+    pairs, s, t, places = np.array(rows).T
+    return {
+        "tokens": tokens,
+        "steps_per_epoch": schedule.steps_per_epoch,
+        "pairs": {"mean": float(pairs.mean()), "least": int(pairs.min()), "most": int(pairs.max())},
+        "padded": float((s.sum() + t.sum()) / places.sum()),
+        "fuller": float(np.maximum(s, t).mean() / tokens),
+        "source": float(s.mean() / tokens),
+        "target": float(t.mean() / tokens),
+        "shapes": sorted(used),
+    }
+
+
+def _samples(corpus: Corpus, *, count: int, seed: int) -> list[dict[str, Any]]:
+    if not count:
+        return []
+    vocabularies = corpus.manifest.vocabularies
+    subwords = {side: Subwords.load(corpus.folder / getattr(vocabularies, side).folder) for side in SIDES}
+    draws = noise.bits(noise.key("samples", seed), np.arange(count)) % np.uint64(len(corpus))
+    found: list[dict[str, Any]] = []
+    for pair in draws.astype(np.int64):
+        origin = corpus.origin(int(pair))
+        texts = {side: subwords[side].pieces(getattr(corpus, side).ids(np.array([pair]))[0]) for side in SIDES}
+        found.append({"corpus": origin.corpus, "line": origin.line, **texts})
+    return found

@@ -14,7 +14,7 @@ from heedful.data.corpus import Corpus
 from heedful.data.manifest import MANIFEST, Manifest, read_manifest
 from heedful.errors import CheckpointError, CorpusError, HeedfulError
 from heedful.evaluation.sentences import TestSet
-from heedful.prepare.description import described
+from heedful.prepare.report import described
 from heedful.runs.entries import entries, read_state
 from heedful.runs.lists import Run, run_in
 from heedful.runs.metrics import METRICS, Metrics, Object, read_metrics, read_object
