@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from heedful.cli.model_options import ModelOptions, SearchChoices
 from heedful.cli.options import AsJson, Flag, whole_number
-from heedful.cli.terminal import print_json
+from heedful.cli.terminal import print_json, print_text, say
 from heedful.errors import HeedfulError, ReportError
 
 if TYPE_CHECKING:
@@ -81,12 +80,12 @@ def attention(
         print_json(facts | {"files": [str(path) for path in files]})
         return
     if alignment:
-        print(_alignment(maps, layer)["pharaoh"])
+        print_text(_alignment(maps, layer)["pharaoh"])
     else:
-        print(f"{maps.target_text}\nscore {maps.score:.4f}, log-probability {maps.log_probability:.4f}")
+        print_text(f"{maps.target_text}\nscore {maps.score:.4f}, log-probability {maps.log_probability:.4f}")
     for path in files:
         # An alignment is for the next program, which wants nothing else.
-        print(f"{path} is written", file=sys.stderr if alignment else sys.stdout)
+        (say if alignment else print_text)(f"{path} is written")
 
 
 def _check(sentence: str, target: str | None, *, weights: bool, as_json: bool) -> None:

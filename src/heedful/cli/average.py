@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from heedful.cli.options import AsJson, whole_number
-from heedful.cli.terminal import print_json
+from heedful.cli.terminal import print_json, print_text
 from heedful.errors import HeedfulError
 
 
@@ -46,4 +46,4 @@ def average(
     if as_json:
         print_json({"steps": steps, "folder": str(run / AVERAGED)})
     else:
-        print(f"the mean of the checkpoints {', '.join(f'{step:,}' for step in steps)} is in {run / AVERAGED}")
+        print_text(f"the mean of the checkpoints {', '.join(f'{step:,}' for step in steps)} is in {run / AVERAGED}")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.cli.options import AsJson, Flag
-from heedful.cli.terminal import print_json
+from heedful.cli.terminal import print_json, print_text
 from heedful.errors import HeedfulError
 from heedful.files import folder_size, read_small, reason, sha256
 
@@ -83,11 +83,11 @@ def bundle(
 
 def _print(facts: dict[str, Any]) -> None:
     weights = facts["weights"]
-    print(f"{facts['folder']} is written: {facts['bytes'] / 1e6:.2f} MB, {facts['parameters']:,} parameters")
-    print(f"weights: {facts['storage']}, {weights['bytes'] / 1e6:.2f} MB, step {facts['step']:,}")
-    print(f"sha256: {weights['sha256']}  {weights['file']}")
+    print_text(f"{facts['folder']} is written: {facts['bytes'] / 1e6:.2f} MB, {facts['parameters']:,} parameters")
+    print_text(f"weights: {facts['storage']}, {weights['bytes'] / 1e6:.2f} MB, step {facts['step']:,}")
+    print_text(f"sha256: {weights['sha256']}  {weights['file']}")
     if facts["card"] is None:
-        print("it has no card: --card FILE adds a text that says what it was trained on, and what it is good for")
+        print_text("it has no card: --card FILE adds a text that says what it was trained on, and what it is good for")
 
 
 def _languages(given: str | None) -> tuple[str, str] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from heedful.cli.options import AsJson, Settings
-from heedful.cli.terminal import print_json
+from heedful.cli.terminal import print_json, print_text
 from heedful.presets import resolve
 from heedful.settings import describe, to_toml
 
@@ -42,4 +42,4 @@ def config(
     if as_json:
         print_json(describe(resolved))
     else:
-        print(to_toml(resolved), end="")
+        print_text(to_toml(resolved), end="")

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from heedful.cli.terminal import console, plain_table
+from heedful.cli.terminal import console, plain_table, visible
 from heedful.evaluation.paper_bleu import NAME as PAPER_BLEU
 from heedful.evaluation.paper_bleu import WHY_IT_DIFFERS
 
@@ -114,12 +114,7 @@ def _print_texts(out: Console, sentence: dict[str, Any], names: tuple[str, ...])
     for name in names:
         if sentence[name] is not None:
             label = {"output_a": "A", "output_b": "B"}.get(name, name)
-            out.print(Text(f"  {label:<10}{_visible(sentence[name])}"), soft_wrap=True)
-
-
-def _visible(text: str) -> str:
-    visible = "".join(character if character.isprintable() else "�" for character in text)
-    return visible if len(visible) <= LONGEST else visible[: LONGEST - 1] + "…"
+            out.print(Text(f"  {label:<10}{visible(sentence[name], most=LONGEST)}"), soft_wrap=True)
 
 
 def _number(value: float | None) -> str:

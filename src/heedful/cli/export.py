@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from heedful.cli.options import AsJson, Flag
-from heedful.cli.terminal import print_json
+from heedful.cli.terminal import print_json, print_text
 from heedful.errors import ExportError
 from heedful.files import folder_size
 
@@ -63,5 +63,5 @@ def export(
     if as_json:
         print_json({"folder": str(output), "engine": to, "storage": storage, "step": saved.step, "bytes": size})
     else:
-        print(f"{output} is written: {to}, {storage}, {size / 1e6:.2f} MB, step {saved.step:,}")
-        print(f"{output / 'README.md'} says how it is used")
+        print_text(f"{output} is written: {to}, {storage}, {size / 1e6:.2f} MB, step {saved.step:,}")
+        print_text(f"{output / 'README.md'} says how it is used")

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 
 from heedful import __version__
 from heedful.cli.start import INTERRUPTED
+from heedful.cli.terminal import say
 from heedful.errors import HeedfulError
 from heedful.files import reason
 
@@ -34,15 +35,15 @@ def report_failure(error: BaseException) -> int:
         leave_standard_output()
         return 0
     if isinstance(error, KeyboardInterrupt):
-        _say("interrupted")
+        say("interrupted")
         return INTERRUPTED
     message = users_message(error)
     if message is None:
-        _say(_our_message(error))
+        say(_our_message(error))
         return OUR_MISTAKE
     if isinstance(error, OSError) and error.filename is None:  # perhaps standard output itself, on a full disk
         leave_standard_output()
-    _say(f"error: {message}")
+    say(f"error: {message}")
     return USERS_MISTAKE
 
 
@@ -105,7 +106,3 @@ def _details(error: BaseException) -> str:
         "".join(traceback.format_exception(error)),
     ]
     return "\n".join(lines)
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)

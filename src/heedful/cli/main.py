@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import inspect
 import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
 
 from heedful import __version__
+from heedful.cli.start import is_closed
 from heedful.errors import HeedfulError
 
 COMMANDS = {
@@ -44,6 +44,9 @@ COMMANDS = {
     "config": "Show the complete configuration that a command would use, and check it.",
 }
 """The commands in the order of a user's journey, each with the first line of its help; a test holds that it is."""
+
+_PRINTING = {*("data", "plan", "models", "translate", "score", "evaluate", "compare", "runs", "presets", "config")}
+"""What these find is printed, and written nowhere else."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -77,6 +80,11 @@ def run_command(arguments: list[str]) -> None:
         near = difflib.get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
         meant = f" (did you mean {near[0]}?)" if near else ""
         raise HeedfulError(f"there is no command {name}{meant}\nheedful --help lists the commands")
+    prints = "--json" in arguments or (name in _PRINTING and not any(word.startswith("--output") for word in arguments))
+    if prints and is_closed(sys.stdout):
+        raise HeedfulError(f"standard output is closed: heedful {name} has nowhere to print to")
+    import inspect
+
     from cyclopts import App, CycloptsError, UnusedCliTokensError
 
     from heedful.cli.terminal import PatientConsole

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from heedful.cli.options import AsJson, Flag, Repeated, Seed, number, whole_number
 from heedful.cli.progress import progress
-from heedful.cli.terminal import console, plain_table, print_json
+from heedful.cli.terminal import console, plain_table, print_json, visible
 from heedful.config import DataConfig
 from heedful.errors import TextError
 from heedful.prepare.pipeline import prepare as make_corpus
@@ -245,5 +245,4 @@ def _example(samples: list[dict[str, Any]]) -> str:
 def _shown(text: str | None, most: int = 40) -> str:
     if text is None:
         return "–"
-    visible = "".join(character if character.isprintable() else "�" for character in text)
-    return visible if len(visible) <= most else visible[: most - 1] + "…"
+    return visible(text.replace("\n", "�"), most=most)

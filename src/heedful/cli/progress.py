@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from heedful.cli.terminal import console
+from heedful.cli.terminal import console, say
 
 SECONDS_BETWEEN_LINES = 10.0
 
@@ -30,7 +30,12 @@ def progress(*, unit: str, quiet: bool) -> Iterator[Report]:
 
 @contextlib.contextmanager
 def _bars(unit: str) -> Iterator[Report]:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit))
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit, markup=False),
+    )
     with Progress(*columns, TimeElapsedColumn(), console=console(stderr=True)) as bars:
         tasks = {}
 
@@ -56,6 +61,6 @@ def _lines(unit: str) -> Report:
             return
         last.update(stage=(stage, "finished") if finished else stage, at=now)
         of = f" of {total:,}" if total is not None else ""
-        print(f"{stage} {done:,}{of} {unit}", file=sys.stderr, flush=True)
+        say(f"{stage} {done:,}{of} {unit}")
 
     return report

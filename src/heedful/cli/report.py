@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from heedful.cli.model_options import ModelOptions, SearchChoices
 from heedful.cli.options import AsJson, Examples, Flag
 from heedful.cli.progress import progress
-from heedful.cli.terminal import print_json
+from heedful.cli.terminal import print_json, print_text
 from heedful.errors import CheckpointError, CorpusError, ReportError, SearchError
 from heedful.evaluation.paper_bleu import language_of, require_language
 from heedful.evaluation.sentences import TestSet
@@ -103,8 +103,8 @@ def report(
         print_json({"report": str(path), "sections": titles, "problems": problems, **_described(scores)})
         return
     for problem in problems:
-        print(f"note: {problem}")
-    print(f"{path} is written")
+        print_text(f"note: {problem}")
+    print_text(f"{path} is written")
 
 
 @dataclass(frozen=True)

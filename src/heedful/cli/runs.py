@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from rich.text import Text
 
@@ -43,7 +41,7 @@ def runs(
     """
     found = runs_below(folder)
     if as_json:
-        print_json([_described(run) for run in found])
+        print_json([dataclasses.asdict(run) for run in found])
         return
     out = console()
     if not found:
@@ -87,13 +85,3 @@ def _time(written: str | None) -> str:
         return datetime.fromisoformat(written or "").astimezone().strftime("%Y-%m-%d %H:%M")
     except ValueError:
         return written or "–"
-
-
-def _described(run: Run) -> dict[str, Any]:
-    """The run as JSON has it: no NaN, no infinity."""
-    facts = dataclasses.asdict(run)
-    if run.loss is not None and not math.isfinite(run.loss):
-        facts["loss"] = None
-    if run.best is not None and not math.isfinite(run.best.value):
-        facts["best"]["value"] = None
-    return facts

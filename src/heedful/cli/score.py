@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from heedful.cli.model_options import ModelOptions
 from heedful.cli.options import AsJson, Flag
 from heedful.cli.progress import progress
+from heedful.cli.terminal import print_text, say
 from heedful.cli.text_input import count_lines
 from heedful.errors import TextError
 from heedful.evaluation.translation_scores import perplexity
@@ -63,7 +63,7 @@ def score(
         for scored, (_, line) in zip(translator.scores(given), kept, strict=True):
             count, sum_, tokens = count + 1, sum_ + scored.log_probability, tokens + scored.tokens
             words += len(line.split()) + 1
-            print(_line(count, scored, as_json=as_json))
+            print_text(_line(count, scored, as_json=as_json))
             report("scored", count, total)
     whole = {
         "model": model.named().model,
@@ -74,10 +74,10 @@ def score(
         "perplexity_per_word": perplexity(-sum_, words),
     }
     if as_json:
-        print(json.dumps({"whole": whole}))
+        print_text(json.dumps({"whole": whole}))
     elif not quiet:
         perplexities = f"{whole['perplexity']:.3f} a subword, {whole['perplexity_per_word']:.3f} a word"
-        print(f"{count:,} pairs, perplexity {perplexities}", file=sys.stderr)
+        say(f"{count:,} pairs, perplexity {perplexities}")
 
 
 def _pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import signal
 import sys
+from pathlib import Path
 from types import FrameType
+from typing import IO, Any
 
 INTERRUPTED = 130
 
@@ -14,11 +18,49 @@ def main() -> None:
     """Run the command that the process was started with."""
     try:
         signal.signal(signal.SIGINT, _interrupt)
+        prepare_streams()
         from heedful.cli.main import main as run
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
     run()
+
+
+def prepare_streams() -> None:
+    """Make the three standard streams usable whatever they are.
+
+    A closed one (`>&-`) is opened on nothing, so that no file of ours takes its number. A character that a stream's
+    encoding does not have is replaced. A log that cannot be written, on a full disk, does not stop the work.
+    """
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8", errors="replace"))  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    if not is_closed(sys.stderr) and not sys.stderr.isatty():
+        raw = io.BufferedWriter(_Log(2, "w", closefd=False))
+        sys.stderr = io.TextIOWrapper(raw, encoding=sys.stderr.encoding, errors="backslashreplace", line_buffering=True)
+
+
+def is_closed(stream: IO[Any]) -> bool:
+    """Whether the process was started without this stream; one that the shell opened has another name."""
+    return getattr(stream, "name", None) == os.devnull
+
+
+class _Log(io.FileIO):
+    """A file that goes on without what cannot be written."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data) or 0
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # a reader that has had enough
+                raise
+            return memoryview(data).nbytes
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

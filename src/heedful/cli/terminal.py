@@ -1,30 +1,61 @@
-"""What the commands share: where they print, and how they say what went wrong."""
+"""Where every command prints: nothing reaches a terminal but through here.
+
+Names, titles, messages and text may come from others' files. What would control a terminal is shown as � and what
+looks like rich's markup is text. Where standard output is a file or a pipe, text goes on as it is.
+"""
 
 from __future__ import annotations
 
 import json
+import math
+import os
+import shutil
 import sys
+from collections.abc import Iterable
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 
-WIDTH_WITHOUT_TERMINAL = 200
+_WIDTH_WITHOUT_TERMINAL = 200
 """A file or a pipe has no width; a table is never folded there."""
+_NARROWEST, _WIDEST = 20, 1000
+_CONTROLS = [*range(0x20), *range(0x7F, 0xA0)]
+_LINE_ENDS_AND_DIRECTIONS = [0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+_SHOWN = dict.fromkeys([*_CONTROLS, *_LINE_ENDS_AND_DIRECTIONS, *range(0xD800, 0xE000)], "�") | {9: "\t", 10: "\n"}
+
+
+def visible(text: str, *, most: int | None = None) -> str:
+    """The text with � for each character that would control a terminal, and at most so many characters of it."""
+    shown = text.translate(_SHOWN)
+    return shown if most is None or len(shown) <= most else shown[: most - 1] + "…"
 
 
 class PatientConsole(Console):
-    """A console for which a reader that leaves early (`| head`) is no error; `main` ends the command quietly."""
+    """A console that lets nothing through that controls a terminal, but rich's own.
+
+    A reader that leaves early (`| head`) is no error for it; `main` ends the command quietly.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        # rich believes COLUMNS whatever it says, and draws nothing in no columns and for ever in a billion.
+        columns = min(max(shutil.get_terminal_size().columns, _NARROWEST), _WIDEST)
+        super().__init__(**options, _environ={**os.environ, "COLUMNS": str(columns)})
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
 
 def console(*, stderr: bool = False) -> Console:
     """A console that is as wide as the terminal, and wide and colourless where there is none."""
     stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() else WIDTH_WITHOUT_TERMINAL
-    return PatientConsole(stderr=stderr, highlight=False, width=width)
+    width = None if stream.isatty() else _WIDTH_WITHOUT_TERMINAL
+    return PatientConsole(stderr=stderr, highlight=False, markup=False, emoji=False, width=width)
 
 
 def plain_table(*columns: str, right: tuple[str, ...] = ()) -> Table:
@@ -35,12 +66,28 @@ def plain_table(*columns: str, right: tuple[str, ...] = ()) -> Table:
     return table
 
 
-def print_json(value: Any) -> None:
-    """One JSON document on standard output, for the next program."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+def print_text(text: str, *, end: str = "\n") -> None:
+    """Print a result on standard output: as it is for a program, without what would control a terminal on one."""
+    shown = visible(text) if sys.stdout.isatty() else text
+    print(shown, end=end, flush=True)  # who waits for a line at the other end of a pipe gets it now
 
 
-def say(text: str, *, quiet: bool) -> None:
-    """A remark that is not the result."""
+def print_json(value: Any, *, indent: int | None = 2) -> None:
+    """One JSON document on standard output, for the next program; null for what is not a finite number."""
+    in_unicode = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
+    print_text(json.dumps(_finite(value), indent=indent, ensure_ascii=not in_unicode, allow_nan=False))
+
+
+def say(text: str, *, quiet: bool = False) -> None:
+    """Print a remark that is not the result, on standard error."""
     if not quiet:
-        print(text, file=sys.stderr)
+        print(visible(text), file=sys.stderr, flush=True)
+
+
+def _finite(value: Any) -> Any:
+    """The value as JSON has it, which knows no infinity."""
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from heedful.cli.model_options import ModelOptions, SearchChoices
 from heedful.cli.options import AsJson, Flag, whole_number
 from heedful.cli.progress import progress
+from heedful.cli.terminal import print_text
 from heedful.cli.text_input import count_lines, standard_input
 from heedful.cli.text_output import new_text, require_writable
 from heedful.errors import SearchError
@@ -87,7 +88,7 @@ def translate(
     blocks: Iterable[Iterable[str]] = [text_lines(input_)] if input_ else [text] if text else standard_input()
     quiet = quiet or not input_
     done = 0
-    writer = new_text(output) if output else contextlib.nullcontext(_print)
+    writer = new_text(output) if output else contextlib.nullcontext(print_text)
     with writer as write, progress(unit="lines", quiet=quiet) as report:
         for block in blocks:
             sources: list[str] = []
@@ -109,10 +110,6 @@ def _noted(lines: Iterable[str], into: list[str]) -> Iterator[str]:
     for line in lines:
         into.append(line)
         yield line
-
-
-def _print(line: str) -> None:
-    print(line, flush=True)  # who waits for a line at the other end of a pipe gets it now
 
 
 def _columns(
