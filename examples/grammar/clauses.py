@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from examples.grammar.dice import Dice
 from examples.grammar.lexicon import Verb, lexicon
 from examples.grammar.phrases import (
     arrival,
@@ -19,6 +18,7 @@ from examples.grammar.phrases import (
     subject,
     time_for,
 )
+from examples.grammar.rng import Rng
 from examples.grammar.sentences import Clause, Nominal, NounPhrase
 
 MODALS = ("can", "must", "want", "should", "may")
@@ -33,10 +33,10 @@ def transitives(*without: str) -> tuple[Verb, ...]:
     return tuple(verb for verb in lexicon().verbs.values() if verb.transitive and not verb.marks & set(without))
 
 
-def tense_for(dice: Dice, verb: Verb) -> tuple[str, str]:
+def tense_for(rng: Rng, verb: Verb) -> tuple[str, str]:
     """A tense and perhaps a modal that suit the verb; read and put, whose past looks the same, have no present."""
     if "state" in verb.marks:
-        return ("past" if dice.chance(0.3) else "present"), ""
+        return ("past" if rng.chance(0.3) else "present"), ""
     weights = {"present": 5, "progressive": 5, "past": 6, "perfect": 3, "future": 3, "modal": 4}
     if verb.past == verb.english:
         del weights["present"]
@@ -44,15 +44,15 @@ def tense_for(dice: Dice, verb: Verb) -> tuple[str, str]:
         del weights["progressive"]
     if "unwilled" in verb.marks:
         del weights["modal"]
-    tense = dice.weighted(weights)
+    tense = rng.weighted(weights)
     if tense != "modal":
         return tense, ""
-    modal = dice.pick(MODALS)
-    return ("past" if modal in MODALS[:3] and dice.chance(0.3) else "present"), modal
+    modal = rng.pick(MODALS)
+    return ("past" if modal in MODALS[:3] and rng.chance(0.3) else "present"), modal
 
 
 def doing(
-    dice: Dice,
+    rng: Rng,
     verb: Verb,
     who: Nominal | None,
     tense: tuple[str, str],
@@ -61,38 +61,38 @@ def doing(
     circumstances: float = 0.35,
 ) -> Clause:
     """A clause about one who does something to something."""
-    negated = dice.chance(negation) and not is_every(who)
+    negated = rng.chance(negation) and not is_every(who)
     clause = Clause(
         verb,
         who,
         tense[0],
         tense[1],
         negated,
-        object=object_for(dice, verb, who, negated=negated),
-        recipient=other_person(dice, who) if "receiver" in verb.marks else None,
-        not_yet=negated and tense[0] == "perfect" and dice.chance(0.5),
+        object=object_for(rng, verb, who, negated=negated),
+        recipient=other_person(rng, who) if "receiver" in verb.marks else None,
+        not_yet=negated and tense[0] == "perfect" and rng.chance(0.5),
     )
-    return around(dice, clause) if dice.chance(circumstances) and "state" not in verb.marks else clause
+    return around(rng, clause) if rng.chance(circumstances) and "state" not in verb.marks else clause
 
 
-def around(dice: Dice, clause: Clause) -> Clause:
+def around(rng: Rng, clause: Clause) -> Clause:
     """The clause with one circumstance or two: a time, an adverb, a manner, a place."""
     verb, found = clause.verb, clause.object
     if not verb:
         return clause
     if clause.tense == "perfect":
-        return clause if clause.negated else replace(clause, adverb=dice.pick(lexicon().adverbs["done"]))
+        return clause if clause.negated else replace(clause, adverb=rng.pick(lexicon().adverbs["done"]))
     generic = not isinstance(found, NounPhrase) or found.determiner == "a"
-    choice = dice.weighted(
+    choice = rng.weighted(
         {"time": 5, "often": 3 if clause.tense == "present" and generic else 0, "place": 2, "hand": 1}
     )
     if choice == "often" and not clause.negated and not clause.modal:
-        return replace(clause, adverb=dice.pick(lexicon().adverbs["often"]))
+        return replace(clause, adverb=rng.pick(lexicon().adverbs["often"]))
     if choice == "hand" and "hand" in verb.marks and is_plain(clause):
-        return replace(clause, manner=dice.pick(lexicon().adverbs["hand"]))
+        return replace(clause, manner=rng.pick(lexicon().adverbs["hand"]))
     if choice == "place" and placeable(clause):
-        return replace(clause, place=location(dice))
-    return replace(clause, time=time_for(dice, clause.tense, clause.modal))
+        return replace(clause, place=location(rng))
+    return replace(clause, time=time_for(rng, clause.tense, clause.modal))
 
 
 def placeable(clause: Clause) -> bool:
@@ -107,45 +107,45 @@ def is_every(who: Nominal | None) -> bool:
     return isinstance(who, NounPhrase) and who.determiner == "every"
 
 
-def simple(dice: Dice, who: Nominal | None = None, *, negation: float = 0.15) -> Clause:
+def simple(rng: Rng, who: Nominal | None = None, *, negation: float = 0.15) -> Clause:
     """A clause without an object: somebody sleeps, goes somewhere, or is something."""
-    if dice.chance(0.35):
-        return being(dice, who)
+    if rng.chance(0.35):
+        return being(rng, who)
     verbs = [verb for verb in lexicon().verbs.values() if not verb.transitive and "clause" not in verb.marks]
-    verb = dice.pick(verbs)
-    who = who or subject(dice, verb)
-    tense, modal = tense_for(dice, verb)
-    clause = Clause(verb, who, tense, modal, dice.chance(negation) and not is_every(who))
+    verb = rng.pick(verbs)
+    who = who or subject(rng, verb)
+    tense, modal = tense_for(rng, verb)
+    clause = Clause(verb, who, tense, modal, rng.chance(negation) and not is_every(who))
     if "direction" in verb.marks:
-        clause = replace(clause, place=direction(dice, verb))
+        clause = replace(clause, place=direction(rng, verb))
     elif "arrival" in verb.marks:
-        clause = replace(clause, place=arrival(dice))
-    elif "place" in verb.marks and (dice.chance(0.6) or "state" in verb.marks or verb.name == "stay"):
-        clause = replace(clause, place=location(dice))
-    elif verb.name not in ("cry", "get up") and is_plain(clause) and dice.chance(0.3):
-        clause = replace(clause, manner=dice.pick(lexicon().adverbs["alone"]))
-    elif verb.name in ("play", "dance", "sing", "work") and dice.chance(0.4):
-        clause = replace(clause, companion=other_person(dice, who))
-    wants_time = dice.chance(0.7) if verb.name == "get up" else dice.chance(0.3)
+        clause = replace(clause, place=arrival(rng))
+    elif "place" in verb.marks and (rng.chance(0.6) or "state" in verb.marks or verb.name == "stay"):
+        clause = replace(clause, place=location(rng))
+    elif verb.name not in ("cry", "get up") and is_plain(clause) and rng.chance(0.3):
+        clause = replace(clause, manner=rng.pick(lexicon().adverbs["alone"]))
+    elif verb.name in ("play", "dance", "sing", "work") and rng.chance(0.4):
+        clause = replace(clause, companion=other_person(rng, who))
+    wants_time = rng.chance(0.7) if verb.name == "get up" else rng.chance(0.3)
     if not wants_time or "state" in verb.marks or tense == "perfect":
         return clause
-    return replace(clause, time=time_for(dice, tense, modal))
+    return replace(clause, time=time_for(rng, tense, modal))
 
 
-def being(dice: Dice, who: Nominal | None = None, *, feeling: float = 0.4) -> Clause:
+def being(rng: Rng, who: Nominal | None = None, *, feeling: float = 0.4) -> Clause:
     """Somebody or something is big, tired, expensive."""
     words = lexicon()
     if not who:
-        noun = dice.pick(tuple(words.nouns.values()))
+        noun = rng.pick(tuple(words.nouns.values()))
         weights = {"own": 6.0, "the": 2.0} if noun.kind == "kin" else {"the": 5.0, "own": 1.0, "this": 1.0}
-        who = replace(described(dice, noun, weights), adjective=None)
+        who = replace(described(rng, noun, weights), adjective=None)
     kind = who.noun.kind if isinstance(who, NounPhrase) else "person"
     if kind in ("person", "kin"):
-        kind = "feeling" if feeling == 1 else "condition" if dice.chance(feeling) else kind
-    degree = dice.pick(words.adverbs["degree"]) if dice.chance(0.4) else None
-    tense = "past" if dice.chance(0.3) else "present"
+        kind = "feeling" if feeling == 1 else "condition" if rng.chance(feeling) else kind
+    degree = rng.pick(words.adverbs["degree"]) if rng.chance(0.4) else None
+    tense = "past" if rng.chance(0.3) else "present"
     fitting = qualities(who.noun) if isinstance(who, NounPhrase) and kind == who.noun.kind else words.adjectives[kind]
     known = who.adjective if isinstance(who, NounPhrase) else None
-    quality = dice.pick([quality for quality in fitting if quality != known])
-    negated = dice.chance(0.2) and degree != words.adverbs["degree"][-1]  # nothing is not quite big
+    quality = rng.pick([quality for quality in fitting if quality != known])
+    negated = rng.chance(0.2) and degree != words.adverbs["degree"][-1]  # nothing is not quite big
     return Clause(None, who, tense, negated=negated, predicate=quality, degree=degree)

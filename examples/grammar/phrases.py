@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from examples.grammar.dice import Dice
 from examples.grammar.english import number_word as english_number
 from examples.grammar.german import number_word as german_number
 from examples.grammar.lexicon import Adjective, Adverbial, Name, Noun, Preposition, Verb, lexicon, nouns_of
+from examples.grammar.rng import Rng
 from examples.grammar.sentences import Clause, Nominal, NounPhrase, Place, Pronoun
 
 ME, YOU, WE, THEY = Pronoun(1), Pronoun(2), Pronoun(1, plural=True), Pronoun(3, plural=True)
@@ -23,32 +23,32 @@ DENIED = ("need", "find", "buy", "see", "drink", "eat", "write")
 ARRIVALS = ("station", "airport", "school", "museum", "village", "hospital", "office")
 
 
-def subject(dice: Dice, verb: Verb | None = None, *, human: bool = False) -> Nominal:
+def subject(rng: Rng, verb: Verb | None = None, *, human: bool = False) -> Nominal:
     """Somebody who can do it."""
-    if verb and "animal" in verb.marks and not human and dice.chance(0.3):
+    if verb and "animal" in verb.marks and not human and rng.chance(0.3):
         return NounPhrase(
-            dice.pick(nouns_of("animal")),
-            determiner=dice.weighted({"the": 4, "my": 1, "our": 1, "a": 0.5}),
-            plural=dice.chance(0.3),
+            rng.pick(nouns_of("animal")),
+            determiner=rng.weighted({"the": 4, "my": 1, "our": 1, "a": 0.5}),
+            plural=rng.chance(0.3),
         )
-    if dice.chance(0.28):
-        return dice.pick((ME, YOU, HE, SHE, WE, THEY))
-    if dice.chance(0.25):
-        return dice.pick(lexicon().people)
-    return person(dice)
+    if rng.chance(0.28):
+        return rng.pick((ME, YOU, HE, SHE, WE, THEY))
+    if rng.chance(0.25):
+        return rng.pick(lexicon().people)
+    return person(rng)
 
 
-def person(dice: Dice, *, adjective: float = 0.15) -> NounPhrase:
+def person(rng: Rng, *, adjective: float = 0.15) -> NounPhrase:
     """A person, with a determiner that suits: my mother, the teacher, a guest, every child."""
-    if dice.chance(0.4):
-        noun = dice.pick(nouns_of("kin"))
-        determiner = dice.pick(POSSESSORS) if dice.chance(0.9) else "the"
-        plural = dice.chance(0.2) and noun.english not in ("father", "mother", "grandfather", "grandmother", "boss")
+    if rng.chance(0.4):
+        noun = rng.pick(nouns_of("kin"))
+        determiner = rng.pick(POSSESSORS) if rng.chance(0.9) else "the"
+        plural = rng.chance(0.2) and noun.english not in ("father", "mother", "grandfather", "grandmother", "boss")
     else:
-        noun = dice.pick(nouns_of("person"))
-        determiner = dice.weighted({"the": 7, "a": 1, "this": 0.7, "every": 0.5})
-        plural = dice.chance(0.3) and determiner in ("the", "this")
-    quality = dice.pick(qualities(noun)) if dice.chance(adjective) and determiner != "every" else None
+        noun = rng.pick(nouns_of("person"))
+        determiner = rng.weighted({"the": 7, "a": 1, "this": 0.7, "every": 0.5})
+        plural = rng.chance(0.3) and determiner in ("the", "this")
+    quality = rng.pick(qualities(noun)) if rng.chance(adjective) and determiner != "every" else None
     return NounPhrase(noun, determiner, plural, quality)
 
 
@@ -75,13 +75,13 @@ def pronoun_for(nominal: Nominal | None) -> Pronoun | None:
     return Pronoun(3, gender=gender) if gender in ("m", "f") else None
 
 
-def object_for(dice: Dice, verb: Verb, who: Nominal | None, *, negated: bool = False) -> NounPhrase:
+def object_for(rng: Rng, verb: Verb, who: Nominal | None, *, negated: bool = False) -> NounPhrase:
     """Something the verb can be done to, other than the one who does it."""
     nouns = lexicon().objects[verb.name]
-    noun = dice.pick(nouns)
+    noun = rng.pick(nouns)
     while isinstance(who, NounPhrase) and who.noun is noun:
-        noun = dice.pick(nouns)
-    return described(dice, noun, determiner_weights(verb, noun, negated=negated), who)
+        noun = rng.pick(nouns)
+    return described(rng, noun, determiner_weights(verb, noun, negated=negated), who)
 
 
 def determiner_weights(verb: Verb, noun: Noun, *, negated: bool) -> dict[str, float]:
@@ -104,37 +104,37 @@ def determiner_weights(verb: Verb, noun: Noun, *, negated: bool) -> dict[str, fl
     return weights | {"a": 3} | ({"no": 0.5} if verb.name in DENIED and not negated else {})
 
 
-def described(dice: Dice, noun: Noun, weights: dict[str, float], who: Nominal | None = None) -> NounPhrase:
+def described(rng: Rng, noun: Noun, weights: dict[str, float], who: Nominal | None = None) -> NounPhrase:
     """A noun with a determiner drawn by weight, and now and then an adjective, a number or an owner."""
-    choice = dice.weighted(weights)
-    plural = not noun.mass and (choice in ("number", "plural") or "plural" in weights or dice.chance(0.25))
+    choice = rng.weighted(weights)
+    plural = not noun.mass and (choice in ("number", "plural") or "plural" in weights or rng.chance(0.25))
     if choice == "of" and noun.kind == "kin":
         plural = False
     if choice == "no" and "own" in weights:
         plural = not noun.mass  # she buys no apples; but he has no car
-    quality = dice.pick(qualities(noun)) if dice.chance(0.28) and choice != "of" else None
+    quality = rng.pick(qualities(noun)) if rng.chance(0.28) and choice != "of" else None
     if choice == "number":
-        few = noun.human or dice.chance(0.8)
-        number = dice.pick(range(2, 13) if few else range(13, 100))
+        few = noun.human or rng.chance(0.8)
+        number = rng.pick(range(2, 13) if few else range(13, 100))
         return NounPhrase(noun, "", True, quality, number=number)
     if choice == "name":
-        return NounPhrase(noun, "", plural, quality, owner=dice.pick(lexicon().people))
+        return NounPhrase(noun, "", plural, quality, owner=rng.pick(lexicon().people))
     if choice == "of":
-        owner = dice.pick([person for person in nouns_of("person", "kin") if person is not noun])
+        owner = rng.pick([person for person in nouns_of("person", "kin") if person is not noun])
         return NounPhrase(noun, "the", plural, of=NounPhrase(owner))
-    own = dice.pick(POSSESSORS) if dice.chance(0.3) else OWN.get(pronoun_for(who) or ME, "my")
+    own = rng.pick(POSSESSORS) if rng.chance(0.3) else OWN.get(pronoun_for(who) or ME, "my")
     return NounPhrase(noun, {"own": own, "plural": "a"}.get(choice, choice), plural, quality)
 
 
-def other_person(dice: Dice, who: Nominal | None) -> Nominal:
+def other_person(rng: Rng, who: Nominal | None) -> Nominal:
     """Somebody else, to whom or with whom something is done."""
     while True:
-        if dice.chance(0.3):
-            found: Nominal = dice.pick((ME, YOU, HE, SHE, WE, THEY))
-        elif dice.chance(0.3):
-            found = dice.pick(lexicon().people)
+        if rng.chance(0.3):
+            found: Nominal = rng.pick((ME, YOU, HE, SHE, WE, THEY))
+        elif rng.chance(0.3):
+            found = rng.pick(lexicon().people)
         else:
-            phrase = person(dice, adjective=0.05)
+            phrase = person(rng, adjective=0.05)
             found = NounPhrase(phrase.noun, "the" if phrase.determiner in ("a", "every") else phrase.determiner)
         if not alike(found, who):
             return found
@@ -149,24 +149,24 @@ def alike(one: Nominal, other: Nominal | None) -> bool:
     return one == other or (isinstance(one, Pronoun) and one == pronoun_for(other))
 
 
-def time_for(dice: Dice, tense: str, modal: str) -> Adverbial:
+def time_for(rng: Rng, tense: str, modal: str) -> Adverbial:
     """A time that suits the tense."""
     if modal:
         tense = "past" if tense == "past" else "future"
-    if tense in ("past", "future") and dice.chance(0.25):
-        return span(dice, ago=tense == "past")
-    if tense != "progressive" and dice.chance(0.1):
-        number = dice.pick(range(2, 13))
+    if tense in ("past", "future") and rng.chance(0.25):
+        return span(rng, ago=tense == "past")
+    if tense != "progressive" and rng.chance(0.1):
+        number = rng.pick(range(2, 13))
         english = (("at", "1"), (english_number(number), "2"), ("o'clock", "3"))
         return Adverbial(english, (("um", "1"), (german_number(number), "2"), ("Uhr", "3")))
-    return dice.pick(lexicon().adverbs[tense])
+    return rng.pick(lexicon().adverbs[tense])
 
 
-def span(dice: Dice, *, ago: bool) -> Adverbial:
+def span(rng: Rng, *, ago: bool) -> Adverbial:
     """three years ago, in twenty-one days."""
-    unit = dice.pick(lexicon().adverbs["spans"][: None if ago else 4])
+    unit = rng.pick(lexicon().adverbs["spans"][: None if ago else 4])
     largest = {"years": 100, "hours": 13}.get(unit.english[0][0], 31)
-    number = dice.pick(range(2, 13) if dice.chance(0.5) else range(2, largest))
+    number = rng.pick(range(2, 13) if rng.chance(0.5) else range(2, largest))
     english, german = (english_number(number), "2"), (german_number(number), "2")
     units = (unit.english[0][0], "3"), (unit.german[0][0], "3")
     if ago:
@@ -174,28 +174,28 @@ def span(dice: Dice, *, ago: bool) -> Adverbial:
     return Adverbial((("in", "1"), english, units[0]), (("in", "1"), german, units[1]))
 
 
-def location(dice: Dice, *, city: float = 0.25) -> Place:
+def location(rng: Rng, *, city: float = 0.25) -> Place:
     """Where something happens."""
-    if dice.chance(city):
-        return Place(Preposition("in", "in", "dat"), dice.pick(lexicon().cities))
-    noun, preposition = dice.pick(tuple(lexicon().locations.items()))
+    if rng.chance(city):
+        return Place(Preposition("in", "in", "dat"), rng.pick(lexicon().cities))
+    noun, preposition = rng.pick(tuple(lexicon().locations.items()))
     return Place(preposition, lexicon().nouns[noun])
 
 
-def arrival(dice: Dice) -> Place:
+def arrival(rng: Rng) -> Place:
     """Where somebody arrives."""
-    if dice.chance(0.4):
-        return Place(Preposition("in", "in", "dat"), dice.pick(lexicon().cities))
-    noun = dice.pick(ARRIVALS)
+    if rng.chance(0.4):
+        return Place(Preposition("in", "in", "dat"), rng.pick(lexicon().cities))
+    noun = rng.pick(ARRIVALS)
     return Place(lexicon().locations[noun], lexicon().nouns[noun])
 
 
-def direction(dice: Dice, verb: Verb) -> Place:
+def direction(rng: Rng, verb: Verb) -> Place:
     """Where somebody goes."""
-    if verb.name in ("drive", "come") and dice.chance(0.4):
-        return Place(Preposition("to", "nach", "dat"), dice.pick(lexicon().cities))
+    if verb.name in ("drive", "come") and rng.chance(0.4):
+        return Place(Preposition("to", "nach", "dat"), rng.pick(lexicon().cities))
     places = [noun for noun in lexicon().directions if verb.name != "drive" or noun not in INDOORS]
-    noun = dice.pick(places)
+    noun = rng.pick(places)
     return Place(lexicon().directions[noun], lexicon().nouns[noun])
 
 

@@ -12,26 +12,6 @@ from typing import TypeAlias
 
 from examples.grammar.lexicon import Adjective, Adverbial, Name, Noun, Preposition, Verb
 
-CONSTRUCTIONS = (
-    "statement",
-    "fronted",
-    "topic",
-    "question",
-    "wh-question",
-    "which-question",
-    "imperative",
-    "because",
-    "that",
-    "whether",
-    "condition",
-    "consequence",
-    "subject relative",
-    "object relative",
-    "purpose",
-    "coordination",
-    "contrast",
-)
-
 
 @dataclass(frozen=True)
 class Pronoun:

@@ -52,7 +52,7 @@ def demo(
     minutes
         How long it may take; with less there is less text, and training may be cut short.
     seed
-        Another number gives another model of the same sentences: other first weights, batches and dropout.
+        Another number gives another model of the same sentences: other first weights, other batches.
     device
         auto, cpu, cuda or cuda:N.
     threads

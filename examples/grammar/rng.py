@@ -9,7 +9,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 
-class Dice:
+class Rng:
     """Draws that depend on the seed and the index alone."""
 
     def __init__(self, seed: int, index: int) -> None:
