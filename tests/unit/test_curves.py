@@ -13,8 +13,7 @@ from PIL import Image
 
 from heedful.cli.main import main
 from heedful.errors import ReportError
-from heedful.report.curves import write_curves
-from heedful.report.tensorboard import write_events
+from heedful.report.curves import write_curves, write_events
 
 
 def train(step: int, **changes: Any) -> dict[str, Any]:

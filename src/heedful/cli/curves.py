@@ -8,7 +8,7 @@ from rich.text import Text
 
 from heedful.cli.options import AsJson
 from heedful.cli.terminal import console, print_json
-from heedful.report.curves import write_curves
+from heedful.report.curves import write_curves, write_events
 
 
 def curves(
@@ -39,8 +39,6 @@ def curves(
     """
     picture, events = write_curves(run), None
     if tensorboard is not None:
-        from heedful.report.tensorboard import write_events  # torch takes seconds to load
-
         events = write_events(run, output=tensorboard)
     if as_json:
         print_json({"picture": str(picture), "events": None if events is None else str(events)})

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 FINE_WEIGHTS = 1_100_000
 """Up to so many weights, 16 bits each: a page of at most 3 MB. More get 8."""
 KINDS = ("encoder", "decoder", "cross")
-SCRIPTS = ("weights.js", "views.js", "attention.js")
-HEADS = {
+_SCRIPTS = ("weights.js", "views.js", "attention.js")
+_HEADS = {
     "encoder": "encoder self-attention: source subwords (rows) attend to the source (columns)",
     "decoder": "decoder self-attention: positions (rows) attend to what was produced before (columns)",
     "cross": "cross-attention: positions of the translation (rows) attend to the source (columns)",
 }
-ALIGNMENT = "alignment.png"
-PICTURES = (*(f"{kind}.png" for kind in KINDS), ALIGNMENT)
+_ALIGNMENT = "alignment.png"
+PICTURES = (*(f"{kind}.png" for kind in KINDS), _ALIGNMENT)
 
 
 def write_attention_page(maps: AttentionMaps, path: Path, *, overwrite: bool = False) -> Path:
@@ -48,7 +48,7 @@ def write_attention_page(maps: AttentionMaps, path: Path, *, overwrite: bool = F
 def attention_page(maps: AttentionMaps) -> str:
     """The whole page as text."""
     title = f"Attention: {maps.source_text}"
-    return page("attention.html", style="attention.css", scripts=SCRIPTS, title=title, data=_data(maps))
+    return page("attention.html", style="attention.css", scripts=_SCRIPTS, title=title, data=_data(maps))
 
 
 def require_free_pictures(folder: Path, *, overwrite: bool) -> None:
@@ -63,11 +63,10 @@ def write_attention_pictures(maps: AttentionMaps, folder: Path, *, layer: int, o
 
     require_free_pictures(folder, overwrite=overwrite)
     drawn = {
-        f"{kind}.png": png(with_weight_scale(heads_map(getattr(maps, kind)), about=about))
-        for kind, about in HEADS.items()
+        f"{kind}.png": png(with_weight_scale(heads_map(getattr(maps, kind)), about)) for kind, about in _HEADS.items()
     }
     weights = soft_alignment(maps.cross[layer - 1])
-    drawn[ALIGNMENT] = alignment_picture(weights, source=maps.source, target=maps.target, layer=layer)
+    drawn[_ALIGNMENT] = alignment_picture(weights, source=maps.source, target=maps.target, layer=layer)
     return [write_file(folder / name, picture, error=ReportError) for name, picture in drawn.items()]
 
 
@@ -77,13 +76,15 @@ def alignment_picture(
     """A PNG of a layer's cross-attention with its subwords or words, in which a frame marks each of the true links."""
     from heedful.report.raster import png
 
-    framed = "" if links is None else "; framed: the true links"
-    about = f"cross-attention of layer {layer}, mean of its heads{framed}"
+    about = [
+        f"cross-attention of layer {layer}, mean of its heads",
+        *([] if links is None else ["framed: the true links"]),
+    ]
     drawn = attention_map(weights_TS, source=source, target=target, links=links or frozenset())
-    return png(with_weight_scale(drawn, about=about), scale=3.0)
+    return png(with_weight_scale(drawn, *about), scale=3.0)
 
 
-def stored_weights(weights: np.ndarray, *, bits: int) -> str:
+def _stored_weights(weights: np.ndarray, *, bits: int) -> str:
     """Weights as whole numbers from 0 to 2^bits − 1, little-endian, in base64; 0 and 1 stay exact.
 
     It is the square root of a weight that is rounded, so that among hundreds of positions weak attention keeps its
@@ -110,7 +111,7 @@ def _data(maps: AttentionMaps) -> dict[str, Any]:
                 "queries": sides[kind][0],
                 "keys": sides[kind][1],
                 "shape": list(array.shape),
-                "weights": stored_weights(array, bits=bits),
+                "weights": _stored_weights(array, bits=bits),
                 "heads": [dataclasses.asdict(head) for head in head_table(array, causal=kind == "decoder")],
             }
             for kind, array in arrays.items()

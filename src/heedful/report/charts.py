@@ -15,13 +15,13 @@ from heedful.report.picture import Frame, Inset, Mark, Picture, Point, Stroke, W
 from heedful.report.scales import Scale, tick_texts
 
 WIDTH, HEIGHT = 460, 250
-BAR_HEIGHT = 220
-TOP, RIGHT, BOTTOM = 24, 18, 34
-LETTER = 6.6
+_BAR_HEIGHT = 220
+_TOP, _RIGHT, _BOTTOM = 24, 18, 34
+_LETTER = 6.6
 """Width of a digit at the size of the labels."""
 FEW_POINTS = 40
 """A line of fewer points shows each of them."""
-COLUMNS = 400
+_COLUMNS = 400
 """A line of more points than this is thinned: of each column its first, last, lowest and highest point stay."""
 
 
@@ -96,11 +96,11 @@ def bar_figure(
     if not values or not max(values) > 0:
         return None
     kinds = dict(zip(sides, ("train", "validation"), strict=False))
-    scale = Scale(0.0, 1.05 * max(values), BAR_HEIGHT - BOTTOM, TOP)
-    left, right = _left_of(scale), WIDTH - RIGHT
+    scale = Scale(0.0, 1.05 * max(values), _BAR_HEIGHT - _BOTTOM, _TOP)
+    left, right = _left_of(scale), WIDTH - _RIGHT
     room = (right - left) / len(groups)
     wide = min(0.8 * room / len(sides), 34.0)
-    marks = [*_vertical_axis(scale, left, right, y), *_axis_line(left, right, scale.begin, x, BAR_HEIGHT)]
+    marks = [*_vertical_axis(scale, left, right, y), *_axis_line(left, right, scale.begin, x, _BAR_HEIGHT)]
     for group, name in enumerate(groups):
         middle = left + (group + 0.5) * room
         for place, (side, heights) in enumerate(sides.items()):
@@ -109,10 +109,10 @@ def bar_figure(
             marks.append(Frame(f"bar {kinds[side]}", (begin, top, wide - 1, scale.begin - top), about))
         marks.append(Words("tick middle", name, (middle, scale.begin + 15)))
     keys = [(f"bars {kinds[side]}", side) for side in sides]
-    return Figure(title, keys, Picture(WIDTH, BAR_HEIGHT, marks, f"{title}: {y} by {x}"))
+    return Figure(title, keys, Picture(WIDTH, _BAR_HEIGHT, marks, f"{title}: {y} by {x}"))
 
 
-def thinned(points: Sequence[Point], columns: int = COLUMNS) -> list[Point]:
+def thinned(points: Sequence[Point], columns: int = _COLUMNS) -> list[Point]:
     """The points without those that could not be seen beside their neighbours; extremes stay."""
     if len(points) <= columns:
         return list(points)
@@ -148,13 +148,13 @@ def _scales(chart: Chart, series: Sequence[Series]) -> tuple[Scale, Scale]:
         least = min(0.0, low) if chart.from_zero or 0 <= low < room else low - room
         low, high = least, high + room
     end = max(chart.x_end or 0.0, *(x for one in series for x, _ in one.points))
-    y = Scale(low, high, HEIGHT - BOTTOM, TOP, chart.logarithmic)
-    return Scale(0.0, end or 1.0, _left_of(y), WIDTH - RIGHT), y
+    y = Scale(low, high, HEIGHT - _BOTTOM, _TOP, chart.logarithmic)
+    return Scale(0.0, end or 1.0, _left_of(y), WIDTH - _RIGHT), y
 
 
 def _left_of(y: Scale) -> float:
     """Where the plot begins: behind the longest number beside it."""
-    return 12 + LETTER * max(len(tick) for tick in tick_texts(y.ticks()))
+    return 12 + _LETTER * max(len(tick) for tick in tick_texts(y.ticks()))
 
 
 def _vertical_axis(y: Scale, left: float, right: float, name: str) -> list[Mark]:
@@ -181,14 +181,14 @@ def _axis_line(left: float, right: float, at: float, name: str, height: float) -
 
 def _plot(chart: Chart, series: Sequence[Series], x: Scale, y: Scale) -> Inset:
     """The lines; what leaves the frame is cut off."""
-    marks: list[Mark] = [Stroke("vertical", [(x.place(at), TOP), (x.place(at), y.begin)]) for at in chart.verticals]
+    marks: list[Mark] = [Stroke("vertical", [(x.place(at), _TOP), (x.place(at), y.begin)]) for at in chart.verticals]
     for one in series:
         places = [(x.place(a), y.place(b)) for a, b in one.points]
         if one.line:
-            dense = " dense" if len(places) > COLUMNS / 2 else ""
+            dense = " dense" if len(places) > _COLUMNS / 2 else ""
             marks.append(Stroke(f"line {one.kind}{dense}", places))
         if not one.line or len(places) < FEW_POINTS:
             marks.append(Stroke(f"dots {one.kind}", places, dots=True))
     # Room for half a point beyond the axes: the last one is a whole one.
-    box = (x.begin - 5, TOP - 5.0, x.end - x.begin + 10, y.begin - TOP + 10)
+    box = (x.begin - 5, _TOP - 5.0, x.end - x.begin + 10, y.begin - _TOP + 10)
     return Inset(marks, box, box, cut=True)

@@ -11,18 +11,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-STEPS = 65
+_STEPS = 65
 """Colours in a scale."""
 
 
 def weight_colours(*, dark: bool = False) -> list[str]:
     """The colours from weight 0, close to the paper, to weight 1, far from it: ``#rrggbb``."""
-    return [_colour(step / (STEPS - 1), dark=dark) for step in range(STEPS)]
+    return [_colour(step / (_STEPS - 1), dark=dark) for step in range(_STEPS)]
 
 
 def signed_colours(*, dark: bool = False) -> list[str]:
     """The colours from −1, blue, over 0, close to the paper, to 1, orange."""
-    return [_signed_colour(2 * step / (STEPS - 1) - 1, dark=dark) for step in range(STEPS)]
+    return [_signed_colour(2 * step / (_STEPS - 1) - 1, dark=dark) for step in range(_STEPS)]
 
 
 SCALES = {"weights": weight_colours, "signed": signed_colours}

@@ -1,4 +1,4 @@
-"""How a run went: its metrics over its steps, as charts of a page and as the picture ``curves.png`` in its folder."""
+"""How a run went: its metrics over its steps, as charts of a page, as ``curves.png``, and as TensorBoard's events."""
 
 from __future__ import annotations
 
@@ -16,13 +16,18 @@ from heedful.report.picture import Mark, Picture, Point, Stroke, Words, inset
 from heedful.runs.metrics import Metrics, Sample, TrainLine, ValidationLine, number, read_metrics, read_object
 from heedful.runs.run_folder import RUN
 
-CURVES = "curves.png"
-VALIDATIONS = 8
+_CURVES = "curves.png"
+_SHOWN_VALIDATIONS = 8
 """Validations whose translations are shown, spread evenly over the run."""
-CAPTION, BETWEEN = 40, 24
+_CAPTION, _BETWEEN = 40, 24
 """Above a chart of the picture its title and legend, in two lines; and the room between two charts."""
-LETTER = 6.4
+_LETTER = 6.4
 """Mean width of a letter of the legend."""
+
+_TRAIN = ("loss", "negative_log_likelihood", "perplexity", "learning_rate", "gradient_norm", "target_tokens", "skipped")
+_VALIDATION = ("loss", "perplexity", "perplexity_per_word", "bleu")
+_WALL = ("tokens_per_second", "peak_share", "memory_gib")
+"""The figures of each kind of line that TensorBoard gets."""
 
 
 def training_section(metrics: Metrics) -> Section:
@@ -77,12 +82,36 @@ def write_curves(run_folder: Path) -> Path:
     """Draw the metrics of a run into its folder; returns the picture."""
     from heedful.report.raster import png
 
-    metrics = sound_metrics(run_folder)
+    metrics = _sound_metrics(run_folder)
     picture = _panels(_title(run_folder, metrics), _figures(metrics))
-    return write_file(run_folder / CURVES, png(picture, scale=1.5), error=ReportError)
+    return write_file(run_folder / _CURVES, png(picture, scale=1.5), error=ReportError)
 
 
-def sound_metrics(run_folder: Path) -> Metrics:
+def write_events(run_folder: Path, *, output: Path) -> Path:
+    """Write every number and sample of the metrics as TensorBoard's events into a folder that has none yet."""
+    metrics = _sound_metrics(run_folder)
+    if output.is_dir() and any(output.glob("events.out.tfevents.*")):
+        raise ReportError(f"{output} has events already, and TensorBoard would mix them with new ones: give another")
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise ReportError("TensorBoard is an extra that is not installed: pip install 'heedful[tensorboard]'") from None
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ReportError(f"{output} cannot be the folder of the events: {error.strerror}") from None
+    with SummaryWriter(str(output)) as writer:
+        for kind, lines, keys in (("train", metrics.train, _TRAIN), ("validation", metrics.validation, _VALIDATION)):
+            for line in lines:
+                for name, value in _numbers(kind, line, keys):
+                    writer.add_scalar(name, value, line.step)
+        for line in metrics.validation:
+            for place, sample in enumerate(line.samples):
+                writer.add_text(f"samples/{place + 1}", _sample_text(sample), line.step)
+    return output
+
+
+def _sound_metrics(run_folder: Path) -> Metrics:
     """The metrics of a run; raises where a line is broken, or none has been written yet."""
     if not run_folder.is_dir():
         raise ReportError(f"there is no run folder {run_folder}")
@@ -136,7 +165,7 @@ def _said(validation: Sequence[ValidationLine]) -> list[tuple[str | int, str]]:
     told = [(line.step, line.samples[0]) for line in validation if line.samples]
     if not told:
         return []
-    shown = _spread(told, VALIDATIONS)
+    shown = _spread(told, _SHOWN_VALIDATIONS)
     # An output that did not change from one validation to the next is told once.
     rows = [(step, sample.output) for step, sample in shown]
     rows = [rows[0], *(later for before, later in pairwise(rows) if later[1] != before[1])]
@@ -161,25 +190,25 @@ def _title(run_folder: Path, metrics: Metrics) -> str:
 def _panels(title: str, figures: Sequence[Figure]) -> Picture:
     """All figures in one picture, two in a row."""
     left, top = 10.0, 44.0
-    width, height = WIDTH + BETWEEN, CAPTION + HEIGHT + BETWEEN
+    width, height = WIDTH + _BETWEEN, _CAPTION + HEIGHT + _BETWEEN
     marks: list[Mark] = [Words("headline strong", title, (left + 4, 26))]
     for place, figure in enumerate(figures):
         x, y = left + place % 2 * width, top + place // 2 * height
-        marks += [*_caption(figure, x, y), inset(figure.picture, x, y + CAPTION)]
+        marks += [*_caption(figure, x, y), inset(figure.picture, x, y + _CAPTION)]
     return Picture(2 * width, top + math.ceil(len(figures) / 2) * height, marks, title)
 
 
 def _caption(figure: Figure, left: float, top: float) -> list[Mark]:
     """Title and legend, as the page has them; in a second line what the first has no room for."""
-    x, rows = 24 + 1.2 * LETTER * len(figure.title), 0
+    x, rows = 24 + 1.2 * _LETTER * len(figure.title), 0
     places: list[tuple[float, int]] = []
     for _, name in figure.keys:
-        wide = 24 + LETTER * len(name)
+        wide = 24 + _LETTER * len(name)
         if x + wide > WIDTH:
             x, rows = 4, rows + 1
         places.append((left + x, rows))
         x += wide + 10
-    first = top + CAPTION - 6 - 17 * rows
+    first = top + _CAPTION - 6 - 17 * rows
     marks: list[Mark] = [Words("strong", figure.title, (left + 4, first))]
     for (kind, name), (at, row) in zip(figure.keys, places, strict=True):
         y = first + 17 * row
@@ -187,3 +216,15 @@ def _caption(figure: Figure, left: float, top: float) -> list[Mark]:
         line = Stroke(f"line {kind}", [(at, y - 4), (at + 17, y - 4)])
         marks += [dot if "points" in kind else line, Words("tick", name, (at + 22, y))]
     return marks
+
+
+def _numbers(kind: str, line: TrainLine | ValidationLine, keys: tuple[str, ...]) -> list[tuple[str, float]]:
+    named = [(f"{kind}/{key}", number(line, key)) for key in keys]
+    if isinstance(line, TrainLine):
+        named += [(f"{kind}_wall/{key}", number(line.wall, key)) for key in _WALL]
+    return [(name, value) for name, value in named if math.isfinite(value)]
+
+
+def _sample_text(sample: Sample) -> str:
+    """Indented, so that no character of a sentence is read as Markdown."""
+    return "\n".join(f"    {key}: {getattr(sample, key)}" for key in ("source", "reference", "output"))

@@ -12,20 +12,20 @@ from heedful.evaluation.alignments import Links
 from heedful.report.picture import Cells, Frame, Mark, Picture, Words, inset
 from heedful.report.scales import linear_ticks
 
-CELL, LETTERS = 15.0, 11.0
+_CELL, _LETTERS = 15.0, 11.0
 """Width of a subword's row, and the height of its letters."""
-SLANT = 0.71
+_SLANT = 0.71
 """Sine, and cosine, of the 45° at which the source is written."""
 LONGEST_LABEL = 24
 """Characters of a label; a longer subword is cut."""
-HEAD, GAP = 96.0, 10.0
+_HEAD, _GAP = 96.0, 10.0
 """Width of one head among all of them, and the room between two."""
-WEIGHTS = (0.0, 0.05, 0.25, 0.5, 1.0)
-SPACE = "·"
+_WEIGHTS = (0.0, 0.05, 0.25, 0.5, 1.0)
+_SPACE = "·"
 """Stands for a space at the beginning of a subword."""
-DOTTED_CIRCLE = "◌"
+_DOTTED_CIRCLE = "◌"
 """What Unicode's charts set a combining mark on."""
-JOINERS = "\u200c\u200d"
+_JOINERS = "\u200c\u200d"
 
 
 def attention_map(
@@ -34,56 +34,57 @@ def attention_map(
     """Which source subwords (columns) each position of a translation (rows) attends to; ``links`` get a frame."""
     columns, rows = labels(source), labels(target)
     reach = max(map(_width, columns))
-    left, top = max(map(_width, rows)) + 8, reach * SLANT + 20
-    width, height = CELL * len(columns), CELL * len(rows)
+    left, top = max(map(_width, rows)) + 8, reach * _SLANT + 20
+    width, height = _CELL * len(columns), _CELL * len(rows)
     names: list[Mark] = [
-        Words("subword end", name, (left - 6, top + (place + 0.5) * CELL + 4)) for place, name in enumerate(rows)
+        Words("subword end", name, (left - 6, top + (place + 0.5) * _CELL + 4)) for place, name in enumerate(rows)
     ]
     names += [
-        Words("subword", name, (left + (place + 0.6) * CELL, top - 5), turned=45) for place, name in enumerate(columns)
+        Words("subword", name, (left + (place + 0.6) * _CELL, top - 5), turned=45) for place, name in enumerate(columns)
     ]
     box = (left, top, width, height)
     framed = [
-        Frame("link", (left + column * CELL, top + row * CELL, CELL, CELL)) for column, row in sorted(links)
+        Frame("link", (left + column * _CELL, top + row * _CELL, _CELL, _CELL)) for column, row in sorted(links)
     ]  # fmt: skip
     marks = [*names, Cells(_shares(weights_TS), box), Frame("outline", box), *framed]
-    total = left + width + max(6.0, reach * SLANT - CELL / 2 + 6), top + height + 4
+    total = left + width + max(6.0, reach * _SLANT - _CELL / 2 + 6), top + height + 4
     return Picture(*total, marks, "cross-attention: translation in rows, source in columns", kind="map")
 
 
 def weight_scale() -> Picture:
     """The colours of the weights."""
     marks: list[Mark] = [Cells(np.linspace(0, 1, 128)[None, :], (10, 2, 220, 12))]
-    marks += [Words("tick middle", f"{weight:g}", (10 + 220 * weight**0.5, 27)) for weight in WEIGHTS]
+    marks += [Words("tick middle", f"{weight:g}", (10 + 220 * weight**0.5, 27)) for weight in _WEIGHTS]
     return Picture(240, 32, marks, "colours from weight 0 to weight 1", kind="scale")
 
 
-def with_weight_scale(picture: Picture, *, about: str) -> Picture:
-    """A picture that stands alone: what it shows, and its colours, below it."""
+def with_weight_scale(picture: Picture, *about: str) -> Picture:
+    """A picture that stands alone: lines of what it shows, and its colours, below it."""
     scale, below = weight_scale(), picture.height + 16
-    words: list[Mark] = [Words("axis-name", "weight", (8, below + 38)), Words("axis-name", about, (8, below))]
-    marks = [*picture.marks, *words, inset(scale, 52, below + 26)]
-    return Picture(max(picture.width, 52 + scale.width), below + 26 + scale.height, marks, picture.label)
+    lines = [Words("axis-name", line, (8, below + 16 * place)) for place, line in enumerate(about)]
+    top = below + 16 * len(about)
+    marks = [*picture.marks, *lines, Words("axis-name", "weight", (8, top + 12)), inset(scale, 52, top)]
+    return Picture(max(picture.width, 52 + scale.width), top + scale.height, marks, picture.label)
 
 
 def heads_map(weights_LHQK: np.ndarray) -> Picture:
     """The maps of all layers (rows) and heads (columns) of a kind."""
     layers, heads, queries, keys = weights_LHQK.shape
-    height = HEAD * min(max(queries / keys, 0.5), 2.0)
+    height = _HEAD * min(max(queries / keys, 0.5), 2.0)
     left, top = 34.0, 34.0
     marks: list[Mark] = [
         Words("axis-name", "layer ↓", (4, top - 20)),
         *(
-            Words("tick middle", f"{head + 1}", (left + head * (HEAD + GAP) + HEAD / 2, top - 5))
+            Words("tick middle", f"{head + 1}", (left + head * (_HEAD + _GAP) + _HEAD / 2, top - 5))
             for head in range(heads)
         ),
-        *(Words("tick end", f"{n + 1}", (left - 8, top + n * (height + GAP) + height / 2 + 4)) for n in range(layers)),
+        *(Words("tick end", f"{n + 1}", (left - 8, top + n * (height + _GAP) + height / 2 + 4)) for n in range(layers)),
     ]
     for layer, head in np.ndindex(layers, heads):
-        box = (left + head * (HEAD + GAP), top + layer * (height + GAP), HEAD, height)
+        box = (left + head * (_HEAD + _GAP), top + layer * (height + _GAP), _HEAD, height)
         marks += [Cells(_shares(weights_LHQK[layer, head]), box), Frame("outline", box)]
-    right, bottom = left + heads * (HEAD + GAP), top + layers * (height + GAP)
-    marks.append(Words("axis-name end", "head →", (right - GAP, top - 20)))
+    right, bottom = left + heads * (_HEAD + _GAP), top + layers * (height + _GAP)
+    marks.append(Words("axis-name end", "head →", (right - _GAP, top - 20)))
     return Picture(right, bottom, marks, "all heads: layers in rows, heads in columns")
 
 
@@ -125,12 +126,12 @@ def labels(subwords: Sequence[str]) -> list[str]:
 
 
 def _label(subword: str) -> str:
-    text = re.sub("^ +", lambda spaces: SPACE * len(spaces.group()), subword)
-    head = text[: len(text) - len(text.lstrip(SPACE))]
+    text = re.sub("^ +", lambda spaces: _SPACE * len(spaces.group()), subword)
+    head = text[: len(text) - len(text.lstrip(_SPACE))]
     if unicodedata.category((text + " ")[len(head)]).startswith("M"):
-        text = head + DOTTED_CIRCLE + text[len(head) :]
+        text = head + _DOTTED_CIRCLE + text[len(head) :]
     # The joiners are part of how some words, and some emoji, are written; alone they cannot be seen.
-    joiners = JOINERS if text.strip(JOINERS) else ""
+    joiners = _JOINERS if text.strip(_JOINERS) else ""
     text = "".join(character if character in joiners else _visible(character) for character in text)
     return text if len(text) <= LONGEST_LABEL else text[: LONGEST_LABEL - 1] + "…"
 
@@ -150,4 +151,4 @@ def _shares(weights: np.ndarray) -> np.ndarray:
 def _width(label: str) -> float:
     """How much room a label may need; no font is at hand here to ask."""
     wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in label)
-    return LETTERS * (0.6 * (len(label) - wide) + 1.05 * wide)
+    return _LETTERS * (0.6 * (len(label) - wide) + 1.05 * wide)

@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-PER_INCH = 100
+_PER_INCH = 100
 """A picture's own pixels; matplotlib measures in inches, and strokes and letters in seventy-seconds of one."""
-MOST_PIXELS = 8000
+_MOST_PIXELS = 8000
 """Of a side: a picture of a thousand subwords gets smaller ones."""
 NOT_IN_FONTS = "□"
-FALLBACKS = (
+_FALLBACKS = (
     *("Noto Sans CJK JP", "Noto Sans CJK SC", "Source Han Sans", "WenQuanYi Micro Hei", "Droid Sans Fallback"),
     *("Hiragino Sans", "Microsoft YaHei", "Yu Gothic", "Arial Unicode MS", "Noto Sans", "Noto Emoji"),
     "Segoe UI Symbol",
 )
 """Fonts that have what matplotlib's own lacks; those that are installed are used."""
-WIDTHS = {"line": 1.7, "dense": 1.1, "dots": 4.5, "mark": 9.0, "link": 2.0}
+_WIDTHS = {"line": 1.7, "dense": 1.1, "dots": 4.5, "mark": 9.0, "link": 2.0}
 """Of strokes, by their kind, as in the style sheet; others are 1."""
-DASHES = {"plan": (5, 4), "vertical": (2, 3)}
-SIZES = {"subword": 11.0, "headline": 16.0}
+_DASHES = {"plan": (5, 4), "vertical": (2, 3)}
+_SIZES = {"subword": 11.0, "headline": 16.0}
 """Of letters, as in the style sheet; others are 12."""
-COLOURS = {"grid": "rule", "outline": "rule", "vertical": "plan", "link": "mark", "tick": "soft", "axis-name": "soft"}
+_COLOURS = {"grid": "rule", "outline": "rule", "vertical": "plan", "link": "mark", "tick": "soft", "axis-name": "soft"}
 """The style sheet's names of the colours of those kinds that are not called like theirs."""
 
 
@@ -53,7 +53,7 @@ def png(picture: Picture, *, scale: float = 2.0) -> bytes:
     from matplotlib.patches import Rectangle
 
     size = picture.width, picture.height
-    figure = Figure(figsize=(size[0] / PER_INCH, size[1] / PER_INCH))
+    figure = Figure(figsize=(size[0] / _PER_INCH, size[1] / _PER_INCH))
     FigureCanvasAgg(figure)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.add_patch(Rectangle((0, 0), *size, facecolor="white", edgecolor="none", zorder=-1))
@@ -62,7 +62,7 @@ def png(picture: Picture, *, scale: float = 2.0) -> bytes:
     axes.set(xlim=(0, size[0]), ylim=(size[1], 0))
     axes.set_axis_off()
     memory = io.BytesIO()
-    dpi = PER_INCH * min(scale, MOST_PIXELS / max(size))
+    dpi = _PER_INCH * min(scale, _MOST_PIXELS / max(size))
     figure.savefig(memory, format="png", dpi=dpi, facecolor="white", bbox_inches="tight", pad_inches=0.05)
     return memory.getvalue()
 
@@ -88,11 +88,11 @@ def _draw(mark: Mark, sheet: _Sheet) -> None:
 
 def _draw_stroke(stroke: Stroke, sheet: _Sheet) -> None:
     xs, ys = [sheet.x + x for x, _ in stroke.points], [sheet.y + y for _, y in stroke.points]
-    wide = _inches(_of_kind(WIDTHS, stroke.kind, 1.0))
+    wide = _inches(_of_kind(_WIDTHS, stroke.kind, 1.0))
     if stroke.dots:
         look = {"linestyle": "", "marker": "o", "markersize": wide, "markeredgewidth": 0}
     else:
-        dashes = _of_kind(DASHES, stroke.kind, None)
+        dashes = _of_kind(_DASHES, stroke.kind, None)
         look = {"linewidth": wide, "linestyle": (0, dashes) if dashes else "-"}
     (line,) = sheet.axes.plot(xs, ys, color=_colour(stroke.kind), **look)
     _cut_off(line, sheet)
@@ -106,7 +106,7 @@ def _draw_words(words: Words, sheet: _Sheet) -> None:
         sheet.y + words.at[1],
         text,
         color=_colour(words.kind),
-        fontsize=_inches(_of_kind(SIZES, words.kind, 12.0)),
+        fontsize=_inches(_of_kind(_SIZES, words.kind, 12.0)),
         fontweight="bold" if "strong" in kinds else "normal",
         fontfamily=families,
         ha="right" if "end" in kinds else "center" if "middle" in kinds else "left",
@@ -121,7 +121,7 @@ def _draw_frame(frame: Frame, sheet: _Sheet) -> None:
     from matplotlib.patches import Rectangle
 
     x, y, width, height = _moved(frame.box, sheet)
-    look = {"linewidth": _inches(_of_kind(WIDTHS, frame.kind, 1.0)), "edgecolor": _colour(frame.kind), "fill": False}
+    look = {"linewidth": _inches(_of_kind(_WIDTHS, frame.kind, 1.0)), "edgecolor": _colour(frame.kind), "fill": False}
     if "bar" in frame.kind.split():
         look = {"linewidth": 0, "facecolor": _colour(frame.kind)}
     _cut_off(sheet.axes.add_patch(Rectangle((x, y), width, height, **look)), sheet)
@@ -141,7 +141,7 @@ def _moved(box: Box, sheet: _Sheet) -> Box:
 
 
 def _inches(length: float) -> float:
-    return length * 72 / PER_INCH
+    return length * 72 / _PER_INCH
 
 
 def _of_kind(table: dict[str, Any], kind: str, otherwise: Any) -> Any:
@@ -151,7 +151,7 @@ def _of_kind(table: dict[str, Any], kind: str, otherwise: Any) -> Any:
 
 def _colour(kind: str) -> str:
     colours = _page_colours()
-    names = (COLOURS.get(name, name) for name in kind.split())
+    names = (_COLOURS.get(name, name) for name in kind.split())
     return next((colours[name] for name in names if name in colours), colours["ink"])
 
 
@@ -166,7 +166,7 @@ def _drawable(text: str) -> tuple[list[str], str]:
     """The fonts to use, and the text with a box for each character that none of them has."""
     wanted = set(map(ord, text))
     families, had = ["DejaVu Sans"], _characters("DejaVu Sans")
-    for family in FALLBACKS:
+    for family in _FALLBACKS:
         if not wanted <= had and (new := _characters(family) & wanted - had):
             families.append(family)
             had |= new

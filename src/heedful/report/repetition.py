@@ -12,7 +12,7 @@ from heedful.presets import BY_NAME
 from heedful.report.pages import Section, section
 from heedful.runs.record import RunRecord
 
-MACHINE = {
+_MACHINE = {
     "cuda": ("CUDA", "{}"),
     "platform": ("system", "{}"),
     "processor": ("processor", "{}"),
@@ -25,7 +25,7 @@ MACHINE = {
 }
 """What a run writes down of its machine, what it is called, and how it is written."""
 
-SAME_BITS = (
+_SAME_BITS = (
     "With the same versions on the same kind of machine a run on a CPU comes out the same to the last bit; on a GPU, "
     "and elsewhere, the last digits may differ."
 )
@@ -42,7 +42,7 @@ def repetition_section(record: RunRecord) -> Section:
     if isinstance(typed, dict) and isinstance(typed.get("words"), list):
         words = shlex.join(str(word) for word in typed["words"])
         commands.append((f"As it was typed, in {typed.get('folder')}:", words))
-    return section("To repeat it", "commands.html", commands=commands, note=SAME_BITS)
+    return section("To repeat it", "commands.html", commands=commands, note=_SAME_BITS)
 
 
 def machine_section(record: RunRecord) -> Section:
@@ -51,7 +51,7 @@ def machine_section(record: RunRecord) -> Section:
     found = {"heedful": str(record.description.get("heedful", "not recorded"))}
     found["Python"] = str(known.get("python") or "not recorded")
     found |= {name: str(version) for name, version in (packages if isinstance(packages, dict) else {}).items()}
-    found |= {name: form.format(known[key]) for key, (name, form) in MACHINE.items() if known.get(key) is not None}
+    found |= {name: form.format(known[key]) for key, (name, form) in _MACHINE.items() if known.get(key) is not None}
     peaks = [line.wall.memory_gib for line in record.metrics.train if line.wall.memory_gib]
     if peaks:
         found["memory used"] = f"{max(peaks):g} GiB at most"

@@ -20,22 +20,22 @@ from heedful.runs.record import RunRecord
 from heedful.runs.run_folder import now
 from heedful.training.optimizer import learning_rate
 
-POSITIONS = 64
-SAMPLES = 240
+_POSITIONS = 64
+_SAMPLES = 240
 """Steps at which the schedule is drawn."""
 
 
 def run_sections(record: RunRecord, scores: RunScores | None = None, *, why_not: str = "") -> list[Section]:
     """Everything that can be said of a run. ``why_not``: why there are no scores, where there are none."""
     return [
-        overview_section(record, scores),
+        _overview_section(record, scores),
         data_section(record.corpus),
         training_section(record.metrics),
         scores_section(scores, why_not=why_not),
         *([examples_section(scores, folder=record.folder)] if scores is not None and scores.examples else []),
-        schedule_section(record),
-        positions_section(record, scores),
-        configuration_section(record),
+        _schedule_section(record),
+        _positions_section(record, scores),
+        _configuration_section(record),
         machine_section(record),
         repetition_section(record),
     ]
@@ -52,12 +52,12 @@ def write_run_page(title: str, sections: Sequence[Section], path: Path, *, overw
     return write_page(path, run_page(title, sections), overwrite=overwrite)
 
 
-def overview_section(record: RunRecord, scores: RunScores | None) -> Section:
+def _overview_section(record: RunRecord, scores: RunScores | None) -> Section:
     """What was trained, how far it is, how good, and everything that could not be read."""
     return section("The run", "overview.html", problems=record.problems, found=_overview(record, scores))
 
 
-def schedule_section(record: RunRecord) -> Section:
+def _schedule_section(record: RunRecord) -> Section:
     """Equation 3 over the whole run, with the steps that are done."""
     training, d_model = record.config.training, record.config.model.d_model
     warmup, done = training.warmup_steps, record.run.step or 0
@@ -67,7 +67,7 @@ def schedule_section(record: RunRecord) -> Section:
         return learning_rate(step, d_model=d_model, warmup_steps=warmup, scale=training.learning_rate_scale)
 
     marks = {1, last, *(step for step in (warmup, done) if 1 <= step <= last)}
-    steps = sorted({max(1, round(last * place / SAMPLES)) for place in range(SAMPLES + 1)} | marks)
+    steps = sorted({max(1, round(last * place / _SAMPLES)) for place in range(_SAMPLES + 1)} | marks)
     series: list[Series] = []
     if done:
         series.append(Series("done", [(step, rate(step)) for step in steps if step <= done]))
@@ -88,19 +88,19 @@ def schedule_section(record: RunRecord) -> Section:
     )
 
 
-def positions_section(record: RunRecord, scores: RunScores | None) -> Section:
+def _positions_section(record: RunRecord, scores: RunScores | None) -> Section:
     """The vectors that tell the model where a word stands: section 3.5's, or Table 3 row (E)'s."""
     model = record.config.model
     if model.positions == "learned":
         tables = scores.learned_positions if scores else {}
         learned = {side: position_map(table) for side, table in tables.items()}
         return section("Positional encodings", "positions.html", learned=learned)
-    sinusoids = position_map(positional_encoding(POSITIONS, model.d_model).numpy())
-    about = {"positions": POSITIONS, "d_model": model.d_model}
+    sinusoids = position_map(positional_encoding(_POSITIONS, model.d_model).numpy())
+    about = {"positions": _POSITIONS, "d_model": model.d_model}
     return section("Positional encodings", "positions.html", learned=None, sinusoids=sinusoids, **about)
 
 
-def configuration_section(record: RunRecord) -> Section:
+def _configuration_section(record: RunRecord) -> Section:
     """Every setting of the run, those marked that its preset has otherwise."""
     differing = changed_settings(record)
     parts = {

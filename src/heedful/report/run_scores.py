@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,12 +22,10 @@ from heedful.report.picture import Picture
 
 if TYPE_CHECKING:
     from heedful.model.transformer import Transformer
-    from heedful.search.translator import Translator
+    from heedful.search.translator import Report, Translator
 
-Report = Callable[[str, int, int | None], None]
-"""Called with what is being done, how many are done, and of how many."""
 TITLES = {"best": "The best", "median": "The middle", "worst": "The worst"}
-LONGEST_MAP = 60
+_LONGEST_MAP = 60
 """Subwords of a side that a map shows."""
 
 
@@ -109,7 +107,7 @@ def examples_section(scores: RunScores, *, folder: Path) -> Section:
         layer=scores.layer,
         scale=weight_scale(),
         groups={title: shown for title, shown in groups.items() if shown},
-        most=LONGEST_MAP,
+        most=_LONGEST_MAP,
         more=shlex.join(["heedful", "attention", "--model", str(folder), short]) if short.strip() else "",
     )
 
@@ -138,7 +136,7 @@ def _search(search: Mapping[str, Any]) -> str:
 def _map(example: Example) -> Picture | None:
     if example.weights is None:
         return None
-    shown = slice(LONGEST_MAP)
+    shown = slice(_LONGEST_MAP)
     return attention_map(example.weights[shown, shown], source=example.source[shown], target=example.target[shown])
 
 
