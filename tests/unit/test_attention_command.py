@@ -60,7 +60,7 @@ def test_without_options_it_writes_the_page(
     )
     assert [path.name for path in tmp_path.iterdir()] == ["attention.html"]
     assert run("Häuser brennen.") == 2
-    assert "attention.html exists" in capsys.readouterr().err
+    assert "attention.html is there already" in capsys.readouterr().err
     assert len(asked) == 1  # nobody waits for a translation that has no place to go
     assert run("Häuser brennen.", "--overwrite") == 0
 
