@@ -153,7 +153,7 @@ def stop_training(patch: pytest.MonkeyPatch) -> None:
 
     def call(self: DemoDisplay, event: events.Event) -> None:
         shown(self, event)
-        if isinstance(event, events.Stepped) and event.step == 13:
+        if isinstance(event, events.Stepped) and event.line.step == 13:
             os.kill(os.getpid(), signal.SIGINT)
 
     patch.setattr(DemoDisplay, "__call__", call)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.training_toys import write_toy
 
+from heedful.errors import TrainingError
 from heedful.presets import resolve
 from heedful.search.model_search import greedy_translations
 from heedful.training import events
@@ -101,3 +104,25 @@ def test_a_validation_that_is_not_a_number_is_never_the_best(
     validated = [event for event in seen if isinstance(event, events.Validated)]
     assert [event.is_best for event in validated] == [False, True, True]
     assert json.loads((tmp_path / "run" / "status.json").read_text())["best"]["step"] == 12
+
+
+def test_a_validation_text_without_pairs_is_said_and_not_used(corpus: Path, tmp_path: Path) -> None:
+    """Corpora of earlier versions may have one; `prepare` refuses it now."""
+    data = shutil.copytree(corpus, tmp_path / "corpus")
+    manifest = json.loads((data / "manifest.json").read_text())
+    split = manifest["splits"]["valid"]
+    split["pairs"] = 0
+    for side in ("source", "target"):
+        split[side] |= {"ids": 0, "longest": 0, "shards": []}
+    manifest["files"] = {name: entry for name, entry in manifest["files"].items() if not name.startswith("valid/")}
+    for path in (data / "valid").iterdir():
+        path.write_bytes(b"")
+        manifest["files"][f"valid/{path.name}"] = {"bytes": 0, "sha256": hashlib.sha256(b"").hexdigest()}
+    (data / "manifest.json").write_text(json.dumps(manifest))
+    seen = run(data, tmp_path / "run")
+    assert [event.text for event in seen if isinstance(event, events.Warned)] == [
+        f"the validation text of {data} has no pairs: nothing is validated"
+    ]
+    assert not any(isinstance(event, events.Validated) for event in seen)
+    with pytest.raises(TrainingError, match=r"training\.patience = 2 needs validation"):
+        run(data, tmp_path / "other", "training.patience=2")

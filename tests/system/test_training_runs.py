@@ -17,7 +17,7 @@ from heedful.presets import resolve
 from heedful.runs.checkpoints import entries, read_checkpoint
 from heedful.search.model_search import greedy_translations
 from heedful.training import events
-from heedful.training.loop import Progress, train
+from heedful.training.loop import LoopState, train
 from heedful.training.setup import Task
 
 SETTINGS = [
@@ -32,7 +32,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_toy(tmp_path_factory.mktemp("toy"), task="copy", pairs=300, valid=30)
 
 
-def run(corpus: Path, output: Path, *changes: str, **options: object) -> tuple[Progress, list[events.Event]]:
+def run(corpus: Path, output: Path, *changes: str, **options: object) -> tuple[LoopState, list[events.Event]]:
     seen: list[events.Event] = []
     config = resolve(name="tiny", settings=[*SETTINGS, *changes])
     task = Task(config=config, data=corpus, run=output, preset="tiny", device="cpu")
@@ -105,7 +105,7 @@ def test_bleu_can_choose_the_best(corpus: Path, tmp_path: Path) -> None:
     lines = metrics(tmp_path / "run", "validation")
     assert all("BLEU" not in str(line["bleu"]) and "tok:13a" in str(line["bleu_signature"]) for line in lines)
     assert progress.best is not None
-    assert progress.best["value"] == max(line["bleu"] for line in lines)  # pyright: ignore
+    assert progress.best.value == max(line["bleu"] for line in lines)  # pyright: ignore
 
 
 def test_steps_that_are_not_finite_are_skipped_named_and_end_the_run(corpus: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from heedful.data.micro_batches import micro_batches
 from heedful.errors import BatchError, TrainingError
 from heedful.presets import resolve
 from heedful.search.model_search import greedy_translations
-from heedful.training import events, loop, memory_probe
+from heedful.training import events, loop, memory_probe, setup
 from heedful.training.batches import Batches
 from heedful.training.distributed import World
 from heedful.training.optimizer import optimizer_tensors
@@ -43,9 +43,15 @@ def new_task(data: Path, run: Path, **options: object) -> Task:
 
 def as_if_on_cuda(task: Task) -> Prepared:
     """A run whose trainer says that it is on a GPU, though nothing is."""
-    prepared = prepared_run(task, device=CPU, world=World(), translate=greedy_translations)
+    prepared = prepared_run(task, device=CPU, world=World(), translate=greedy_translations, report=lambda _: None)
     prepared.trainer.precision = Precision(torch.device("cuda"), half=True)
     return prepared
+
+
+def found_fine_enough(prepared: Prepared, *, automatic: bool = False) -> tuple[int, list[events.Event]]:
+    seen: list[events.Event] = []
+    count = memory_probe.fine_enough(prepared.trainer, prepared.batches, automatic=automatic, report=seen.append)
+    return count, seen
 
 
 def packed_batches(data: Path, *, count: int = 1) -> Batches:
@@ -66,27 +72,35 @@ def test_a_batch_that_does_not_fit_is_refused_with_the_number_that_does(
     assert tried[1] > tried[2] > tried[4], "else the test cannot tell them apart"
     monkeypatch.setattr(memory_probe, "_fits", fitting(tried[4]))
     with pytest.raises(TrainingError, match=r"memory with training.micro_batches = 1; training.micro_batches = 4 is"):
-        memory_probe.require_memory(prepared, report=lambda _: None)
+        found_fine_enough(prepared)
     monkeypatch.setattr(memory_probe, "_fits", fitting(0))
     with pytest.raises(TrainingError, match="with 1024 micro-batches it still does not do"):
-        memory_probe.require_memory(prepared, report=lambda _: None)
+        found_fine_enough(prepared)
 
 
-def test_auto_micro_batches_cuts_training_and_validation_and_says_so(
+def test_auto_micro_batches_takes_the_number_that_does_and_says_so(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prepared = as_if_on_cuda(new_task(data, tmp_path / "run", auto_micro_batches=True))
+    prepared = as_if_on_cuda(new_task(data, tmp_path / "run"))
     monkeypatch.setattr(memory_probe, "_fits", fitting(prepared.batches.recut(2).shapes[-1].target_tokens))
-    seen: list[events.Event] = []
-    cut = memory_probe.require_memory(prepared, report=seen.append)
-    assert [event.text for event in seen if isinstance(event, events.Warned)] == [
-        "the largest batch does not fit into memory; taking training.micro_batches = 2"
-    ]
-    assert cut.task.config.training.micro_batches == cut.trainer.config.training.micro_batches == 2
-    assert len(cut.batches.step(1).micro_batches) == 2
+    text = "the largest batch does not fit into memory; taking training.micro_batches = 2"
+    assert found_fine_enough(prepared, automatic=True) == (2, [events.Warned(text)])
+
+
+def test_a_run_that_is_cut_finer_is_so_in_training_validation_and_its_folder(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, world = new_task(data, tmp_path / "run"), World()
+    whole = prepared_run(task, device=CPU, world=world, translate=greedy_translations, report=lambda _: None)
+    monkeypatch.setattr(setup, "fine_enough", lambda *_, **__: 4)
+    cut = prepared_run(task, device=CPU, world=world, translate=greedy_translations, report=lambda _: None)
+    assert cut.task.config.training.micro_batches == 4
+    assert len(cut.batches.step(1).micro_batches) == 4
     assert cut.validation is not None
-    assert len(cut.validation.batches.step(1).micro_batches) == 2
-    np.testing.assert_array_equal(cut.batches.step(5).pairs, prepared.batches.step(5).pairs)
+    assert len(cut.validation.batches.step(1).micro_batches) == 4
+    np.testing.assert_array_equal(cut.batches.step(5).pairs, whole.batches.step(5).pairs)
+    loop.train(task, report=lambda _: None, translate=greedy_translations)
+    assert json.loads((task.run / "run.json").read_text())["config"]["training"]["micro_batches"] == 4
 
 
 def test_batches_cut_anew_are_those_that_were_cut_so_from_the_beginning(data: Path) -> None:
@@ -110,7 +124,7 @@ def test_more_sequences_than_the_kernel_takes_are_refused_until_cut_finer(
     monkeypatch.setattr(memory_probe, "_fits", lambda *_: True)
     prepared = dataclasses.replace(as_if_on_cuda(new_task(data, tmp_path / "run")), batches=batches)
     with pytest.raises(TrainingError, match=r"more sentences than .* = 1; training.micro_batches = 2 is fine enough"):
-        memory_probe.require_memory(prepared, report=lambda _: None)
+        found_fine_enough(prepared)
 
 
 def test_offsets_are_never_rounded_up_beyond_what_the_kernel_takes(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,25 +136,11 @@ def test_offsets_are_never_rounded_up_beyond_what_the_kernel_takes(data: Path, m
     assert len(offsets) - 1 == 150 < batches.shapes[0].sequences
 
 
-@pytest.mark.parametrize(("captures", "free", "fits"), [(False, 10, True), (True, 79, False), (True, 80, True)])
-def test_a_run_that_captures_graphs_needs_its_working_memory_twice(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, captures: bool, free: int, fits: bool
-) -> None:
-    prepared = as_if_on_cuda(new_task(data, tmp_path / "run"))
-    monkeypatch.setattr(type(prepared.trainer), "captures", captures)
-    monkeypatch.setattr(prepared.trainer, "rehearse", lambda _: None)
-    measured = {"max_memory_reserved": 47, "memory_allocated": 7, "mem_get_info": (free, 100)}
-    for name, value in measured.items():
-        monkeypatch.setattr(torch.cuda, name, lambda _, value=value: value)
-    monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda _: None)
-    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
-    assert memory_probe._fits(prepared.trainer, prepared.batches) is fits
-
-
 def test_a_rehearsal_changes_nothing(data: Path, tmp_path: Path) -> None:
     trained = []
     for rehearsed in (False, True):
-        prepared = prepared_run(new_task(data, tmp_path), device=CPU, world=World(), translate=greedy_translations)
+        options = {"device": CPU, "world": World(), "translate": greedy_translations}
+        prepared = prepared_run(new_task(data, tmp_path), **options, report=lambda _: None)
         trainer, batches = prepared.trainer, prepared.batches
         if rehearsed:
             before = {name: value.clone() for name, value in trainer.model.state_dict().items()}
@@ -155,20 +155,10 @@ def test_a_rehearsal_changes_nothing(data: Path, tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_refused_leaves_no_folder(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: Prepared, *, report: events.Reporter) -> Prepared:
+    def refuse(*_: object, **__: object) -> int:
         raise TrainingError("too large")
 
-    monkeypatch.setattr(loop, "require_memory", refuse)
+    monkeypatch.setattr(setup, "fine_enough", refuse)
     with pytest.raises(TrainingError, match="too large"):
         loop.train(new_task(data, tmp_path / "run"), report=lambda _: None, translate=greedy_translations)
     assert not (tmp_path / "run").exists()
-
-
-def test_a_run_that_was_cut_finer_says_so_in_its_folder(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(loop, "require_memory", lambda prepared, report: memory_probe._cut_finer(prepared, 4))
-    task = new_task(data, tmp_path / "run")
-    loop.train(task, report=lambda _: None, translate=greedy_translations)
-    described = json.loads((task.run / "run.json").read_text())
-    assert described["config"]["training"]["micro_batches"] == 4

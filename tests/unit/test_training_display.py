@@ -7,9 +7,10 @@ from rich.console import Console
 
 from heedful.cli import training_display
 from heedful.cli.training_display import DemoDisplay, TrainingDisplay
+from heedful.runs.metrics import TrainLine, Wall
 from heedful.training import events
 
-WALL = {"tokens_per_second": 123_456.0, "peak_share": 0.41, "memory_gib": 12.5}
+WALL = Wall(tokens_per_second=123_456.0, peak_share=0.41, memory_gib=12.5)
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
@@ -23,7 +24,8 @@ def test_progress_is_one_line_and_the_time_left_is_in_it(
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     with narrow.capture() as shown, shows(quiet=False) as display:
         for step in (1, 2):
-            display(events.Stepped(step, 100_000, 7.5, 2021.42, 1e-4, 3.17, WALL))
+            line = TrainLine(step, 7.5, 7.6, 2021.42, 1e-4, 3.17, wall=WALL)
+            display(events.Stepped(line, 100_000))
         assert display._live is not None
         lines = narrow.render_lines(display._live.renderable)
     assert len(lines) == 1

@@ -121,12 +121,13 @@ def test_half_precision_on_a_cpu_is_refused() -> None:
 
 
 def test_processes_share_the_micro_batches_of_one_global_batch(corpus: Corpus) -> None:
-    trainer, batches = trainer_and_batches(corpus, "training.micro_batches=5")
+    training = resolve(name="tiny", settings=[*SETTINGS, "training.micro_batches=5"]).training
+    _, batches = trainer_and_batches(corpus, "training.micro_batches=5")
     whole = {micro.index: micro for micro in batches.step(7).micro_batches}
     seen: dict[int, torch.Tensor] = {}
     for rank in range(2):
         world = World(rank=rank, size=2)
-        part = Batches(corpus, trainer.config.training, layout="padded", device=CPU, world=world).step(7)
+        part = Batches(corpus, training, layout="padded", device=CPU, world=world).step(7)
         assert part.target_tokens == batches.step(7).target_tokens
         seen |= {micro.index: micro.source for micro in part.micro_batches}
     assert set(seen) == set(whole)

@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from rich.console import Console, RenderableType
 from rich.live import Live
@@ -17,6 +17,7 @@ from rich.text import Text
 from heedful.cli.progress import SECONDS_BETWEEN_LINES
 from heedful.cli.terminal import console
 from heedful.report.scales import duration_text
+from heedful.runs.metrics import TrainLine, ValidationLine
 from heedful.training import events
 
 REFRESH = 0.2
@@ -74,25 +75,17 @@ class TrainingDisplay:
 
     def _stepped(self, event: events.Stepped) -> None:
         if self._began is None:
-            self._began = (time.monotonic(), event.step)
+            self._began = (time.monotonic(), event.line.step)
         if self._live is not None and time.monotonic() - self._updated >= REFRESH:
             self._updated = time.monotonic()
             self._live.update(self._live_line(event), refresh=True)
 
     def _live_line(self, event: events.Stepped) -> RenderableType:
-        line = {
-            "step": event.step,
-            "loss": event.loss,
-            "perplexity": event.perplexity,
-            "learning_rate": event.learning_rate,
-            "gradient_norm": event.gradient_norm,
-            "wall": event.wall,
-        }
-        shown = _progress_line(line, event.steps, self._time_left(event.step, event.steps))
+        shown = _progress_line(event.line, event.steps, self._time_left(event.line.step, event.steps))
         return Text(shown, no_wrap=True, overflow="ellipsis")
 
-    def _logged(self, line: dict[str, Any], steps: int) -> None:
-        self._say(_progress_line(line, steps, self._time_left(line["step"], steps)))
+    def _logged(self, line: TrainLine, steps: int) -> None:
+        self._say(_progress_line(line, steps, self._time_left(line.step, steps)))
 
     def _time_left(self, step: int, steps: int) -> str:
         if self._began is None or step <= self._began[1]:
@@ -100,13 +93,13 @@ class TrainingDisplay:
         seconds = (time.monotonic() - self._began[0]) / (step - self._began[1]) * (steps - step)
         return f"{duration_text(seconds)} left"
 
-    def _validated(self, line: dict[str, Any], is_best: bool) -> None:
-        score = f", BLEU {line['bleu']:.2f}" if line["bleu"] is not None else ""
-        words = f"{line['perplexity']:.2f} a subword, {line['perplexity_per_word']:.2f} a word"
+    def _validated(self, line: ValidationLine, is_best: bool) -> None:
+        score = f", BLEU {line.bleu:.2f}" if line.bleu is not None else ""
+        words = f"{line.perplexity:.2f} a subword, {line.perplexity_per_word:.2f} a word"
         best = " (the best so far)" if is_best else ""
-        self._say(f"step {line['step']:,}: validation loss {line['loss']:.4f}, perplexity {words}{score}{best}")
-        for sample in line["samples"]:
-            self._say(f"    {sample['source']}\n  → {sample['output'] or '(nothing)'}\n  = {sample['reference']}")
+        self._say(f"step {line.step:,}: validation loss {line.loss:.4f}, perplexity {words}{score}{best}")
+        for sample in line.samples:
+            self._say(f"    {sample.source}\n  → {sample.output or '(nothing)'}\n  = {sample.reference}")
 
     def _saved(self, step: int, folder: Path) -> None:
         self._say(f"step {step:,}: checkpoint in {folder}")
@@ -132,22 +125,23 @@ class DemoDisplay(TrainingDisplay):
         self._said = time.monotonic()
 
     def _live_line(self, event: events.Stepped) -> RenderableType:
-        left = self._time_left(event.step, event.steps)
-        parts = [f"{event.step:,}/{event.steps:,} steps", *([left] if left else []), f"loss {event.loss:.2f}"]
+        step, steps = event.line.step, event.steps
+        left = self._time_left(step, steps)
+        parts = [f"{step:,}/{steps:,} steps", *([left] if left else []), f"loss {event.line.loss:.2f}"]
         grid = Table.grid(padding=(0, 1))
         grid.add_column(max_width=40)
         grid.add_column(no_wrap=True, overflow="ellipsis")
-        grid.add_row(ProgressBar(event.steps, event.step), "  ".join(parts))
+        grid.add_row(ProgressBar(steps, step), "  ".join(parts))
         return grid
 
-    def _logged(self, line: dict[str, Any], steps: int) -> None:
-        if time.monotonic() - self._said >= SECONDS_BETWEEN_LINES or line["step"] == steps:
+    def _logged(self, line: TrainLine, steps: int) -> None:
+        if time.monotonic() - self._said >= SECONDS_BETWEEN_LINES or line.step == steps:
             self._said = time.monotonic()
-            self._say(f"training {line['step']:,} of {steps:,} steps, loss {line['loss']:.2f}")
+            self._say(f"training {line.step:,} of {steps:,} steps, loss {line.loss:.2f}")
 
-    def _validated(self, line: dict[str, Any], is_best: bool) -> None:
-        for sample in line["samples"]:
-            self._say(f"step {line['step']:,}: {sample['source']} → {sample['output'] or '(nothing)'}")
+    def _validated(self, line: ValidationLine, is_best: bool) -> None:
+        for sample in line.samples:
+            self._say(f"step {line.step:,}: {sample.source} → {sample.output or '(nothing)'}")
 
     def _saved(self, step: int, folder: Path) -> None:
         """A demo goes on from wherever it was: nobody need know how."""
@@ -156,18 +150,19 @@ class DemoDisplay(TrainingDisplay):
         """The scores come next."""
 
 
-def _progress_line(line: dict[str, Any], steps: int, left: str) -> str:
-    wall = line["wall"]
+def _progress_line(line: TrainLine, steps: int, left: str) -> str:
+    wall = line.wall
     parts = [
-        f"step {line['step']:,}/{steps:,}",
+        f"step {line.step:,}/{steps:,}",
         *([left] if left else []),  # before what a narrow terminal cuts off
-        f"loss {line['loss']:.3f}",
-        f"ppl {line['perplexity']:,.2f}",
-        f"lr {line['learning_rate']:.2e}",
-        f"grad {line['gradient_norm']:.2f}",
-        f"{wall['tokens_per_second']:,.0f} tok/s",
+        f"loss {line.loss:.3f}",
+        f"ppl {line.perplexity:,.2f}",
+        f"lr {line.learning_rate:.2e}",
+        f"grad {line.gradient_norm:.2f}",
+        f"{wall.tokens_per_second:,.0f} tok/s",
     ]
-    if wall["peak_share"] is not None:
-        parts.append(f"{wall['peak_share']:.0%} of peak")
-    parts.append(f"{wall['memory_gib']:.1f} GiB")
+    if wall.peak_share is not None:
+        parts.append(f"{wall.peak_share:.0%} of peak")
+    if wall.memory_gib is not None:
+        parts.append(f"{wall.memory_gib:.1f} GiB")
     return "  ".join(parts)

@@ -7,8 +7,6 @@ R processes the r-th takes the micro-batches r, r + R, …. Nothing here has a s
 from __future__ import annotations
 
 import copy
-import queue
-import threading
 from collections.abc import Generator
 from dataclasses import dataclass
 
@@ -16,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from heedful.background import in_background
 from heedful.config import TrainingConfig
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
@@ -31,10 +30,10 @@ AHEAD = 4
 """Batches made before they are asked for."""
 TILE = 128
 """Tokens that the packed kernel handles at once: shorter longest sequences are all the same to it."""
-SEQUENCES = tuple(64 * round(1.5**power) for power in range(25))
-"""Numbers of sequences that offsets are cut to: 64, 128, 128, 192, …, each half as much again. The packed kernel starts
-a block of threads for each sequence, empty or not, and thousands of empty ones would cost more than the attention; and
-each number of them costs the capture of a graph."""
+SEQUENCES = tuple(sorted({64 * round(1.5**power) for power in range(25)}))
+"""Numbers of sequences that offsets are cut to: 64, 128, 192, 320, …, each about half as much again. The packed kernel
+starts a block of threads for each sequence, empty or not, and thousands of empty ones would cost more than the
+attention; and each number of them costs the capture of a graph."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,16 +96,16 @@ class Batches:
     def _cut(self, count: int) -> None:
         schedule = self.schedule
         budgets = {"source_budget": schedule.source_budget, "target_budget": schedule.target_budget}
-        self._count = count
+        self.micro_batches = count
         self.shapes: list[Shape] = shapes(self.longest, micro_batches=count, **budgets)
 
     def step(self, step: int) -> StepBatch:
         """The batch of a step, steps counted from 1."""
         pairs = self.schedule.batch(step - 1)
         lengths = self.corpus.lengths
-        cut = micro_batches(pairs, count=self._count, lengths=lengths)
+        cut = micro_batches(pairs, count=self.micro_batches, lengths=lengths)
         source_tokens, target_tokens = lengths.of(pairs).totals
-        mine = range(self._world.rank, self._count, self._world.size)
+        mine = range(self._world.rank, self.micro_batches, self._world.size)
         return StepBatch(
             step,
             [self.micro_batch(index, cut[index]) for index in mine if len(cut[index])],
@@ -127,7 +126,7 @@ class Batches:
         if most > VARLEN_MAX_SEQUENCES:
             raise BatchError(
                 f"a micro-batch has {most:,} sentences and fillers, but the packed attention kernel takes at most "
-                f"{VARLEN_MAX_SEQUENCES:,}: raise training.micro_batches above {self._count}"
+                f"{VARLEN_MAX_SEQUENCES:,}: raise training.micro_batches above {self.micro_batches}"
             )
         entries = min(len(line.source_offsets), _rounded(most) + 1)
         source_offsets, target_offsets = (
@@ -164,34 +163,4 @@ def _rounded(sequences: int) -> int:
 
 def prefetched(batches: Batches, *, first: int, last: int) -> Generator[StepBatch, None, None]:
     """The batches of the steps from ``first`` to ``last``, made in a thread of their own."""
-    ready: queue.Queue[StepBatch | BaseException | None] = queue.Queue(maxsize=AHEAD)
-    stopped = threading.Event()
-
-    def put(item: StepBatch | BaseException | None) -> None:
-        while not stopped.is_set():
-            try:
-                ready.put(item, timeout=0.1)
-                return
-            except queue.Full:
-                continue
-
-    def work() -> None:
-        try:
-            for step in range(first, last + 1):
-                if stopped.is_set():
-                    return
-                put(batches.step(step))
-            put(None)
-        except BaseException as error:  # handed over: the loop raises it
-            put(error)
-
-    thread = threading.Thread(target=work, daemon=True, name="batches")
-    thread.start()
-    try:
-        while (item := ready.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            yield item
-    finally:
-        stopped.set()
-        thread.join()
+    return in_background((batches.step(step) for step in range(first, last + 1)), ahead=AHEAD, name="batches")

@@ -8,10 +8,6 @@ from dataclasses import dataclass
 
 import torch
 
-from heedful.config import ModelConfig
-from heedful.data.corpus import Corpus
-from heedful.training.batches import StepBatch
-from heedful.training.flops import attention_scores, step_flops
 from heedful.training.hardware import peak_flops
 
 
@@ -39,15 +35,3 @@ def device_facts(device: torch.device) -> DeviceFacts:
         return DeviceFacts(device, f"CPU, {threads} thread{'s' if threads > 1 else ''}", None)
     name = torch.cuda.get_device_name(device)
     return DeviceFacts(device, name, peak_flops(name))
-
-
-def batch_flops(batch: StepBatch, *, corpus: Corpus, model: ModelConfig, vocab_size: int) -> float:
-    """Operations that a step's global batch needs."""
-    lengths = corpus.lengths.of(batch.pairs)
-    return step_flops(
-        model,
-        vocab_size=vocab_size,
-        source_tokens=batch.source_tokens,
-        target_tokens=batch.target_tokens,
-        scores=attention_scores(lengths.source, target_lengths=lengths.target, neighbourhood=model.neighbourhood),
-    )

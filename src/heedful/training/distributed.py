@@ -27,7 +27,6 @@ class World:
 
     rank: int = 0
     size: int = 1
-    local_rank: int = 0
     restarts: int = 0
     """How often ``torchrun`` has restarted the workers."""
 
@@ -53,7 +52,7 @@ def join(device: torch.device) -> World:
     # A machine counts its own restarts only; if any was restarted, all were.
     most = torch.tensor(restarts, device=device)
     dist.all_reduce(most, op=dist.ReduceOp.MAX)
-    return World(rank, size, int(os.environ.get("LOCAL_RANK", "0")), restarts=int(most))
+    return World(rank, size, restarts=int(most))
 
 
 def leave(world: World) -> None:
@@ -84,21 +83,24 @@ class GradientLine:
         """Forget the last step's gradients and sums."""
         self.whole.zero_()
 
-    def add_up(self) -> None:
+    def sum_over_processes(self) -> None:
         """Sum gradients and sums over all processes."""
         if self._world.size > 1:
             dist.all_reduce(self.whole)
 
 
-def summed(values: Tensor, world: World) -> Tensor:
-    """The sum over all processes."""
+def sum_over_processes(values: Tensor, world: World) -> Tensor:
+    """Replace values by their sum over all processes; every process must call it."""
     if world.size > 1:
         dist.all_reduce(values)
     return values
 
 
-def agreed(world: World, device: torch.device, **flags: bool) -> dict[str, bool]:
-    """Each flag as the first process sees it, or raised by any process for names that begin with ``any_``."""
+def agree(world: World, device: torch.device, **flags: bool) -> dict[str, bool]:
+    """Each flag as the first process sees it, or raised by any process for names that begin with ``any_``.
+
+    Every process must call it, and waits for the others.
+    """
     if world.size == 1:
         return flags
     seen = {name: flag and (world.is_first or name.startswith("any_")) for name, flag in flags.items()}
@@ -111,12 +113,3 @@ def barrier(world: World) -> None:
     """Wait for everybody."""
     if world.size > 1:
         dist.barrier()
-
-
-def same_everywhere(world: World, value: int, device: torch.device) -> bool:
-    """Whether all processes hold the same number."""
-    if world.size == 1:
-        return True
-    ends = torch.tensor([value, -value], device=device, dtype=torch.int64)
-    dist.all_reduce(ends, op=dist.ReduceOp.MAX)
-    return int(ends[0]) == -int(ends[1])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from heedful.runs.metrics import TrainLine, ValidationLine
 
 
 @dataclass(frozen=True)
@@ -20,30 +21,25 @@ class Started:
 
 @dataclass(frozen=True)
 class Stepped:
-    """A step's numbers have arrived."""
+    """A step's numbers have arrived; its line is not one of the file's."""
 
-    step: int
+    line: TrainLine
     steps: int
-    loss: float
-    perplexity: float
-    learning_rate: float
-    gradient_norm: float
-    wall: dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Logged:
     """A line of metrics was written."""
 
-    line: dict[str, Any]
+    line: TrainLine
     steps: int
 
 
 @dataclass(frozen=True)
 class Validated:
-    """A validation was measured."""
+    """A validation was measured, and its line written."""
 
-    line: dict[str, Any]
+    line: ValidationLine
     is_best: bool
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heedful.config import ModelConfig
+from heedful.data.corpus import Lengths
 
 BACKWARD = 2
 """Products of the backward pass for each of the forward pass: one for the input's gradient, one for the matrix's."""
@@ -64,6 +65,14 @@ def step_flops(
     attention = score * (model.encoder_layers * scores.encoder + model.decoder_layers * (scores.decoder + scores.cross))
     forward = (encoder_token + memory_token) * source_tokens + (decoder_token + d * vocab_size) * target_tokens
     return 2.0 * (1 + BACKWARD) * (forward + attention)
+
+
+def batch_flops(model: ModelConfig, *, vocab_size: int, lengths: Lengths) -> float:
+    """Operations of forward and backward for sentences of these lengths."""
+    source_tokens, target_tokens = lengths.totals
+    scores = attention_scores(lengths.source, target_lengths=lengths.target, neighbourhood=model.neighbourhood)
+    sizes = {"source_tokens": source_tokens, "target_tokens": target_tokens}
+    return step_flops(model, vocab_size=vocab_size, scores=scores, **sizes)
 
 
 def paper_flops(*, gpus: int = 8, hours: float = 12.0, tflops: float = 9.5) -> float:

@@ -1,7 +1,7 @@
 """Section 5.2: the loop. Step, write down, validate, save; stop when told to; go on as if nothing had happened.
 
 A run is a pure function of its configuration and its data. What a checkpoint holds beside weights and optimiser is a
-handful of numbers (`Progress`); everything else is computed anew from the step.
+handful of numbers (`LoopState`); everything else is computed anew from the step.
 """
 
 from __future__ import annotations
@@ -9,67 +9,70 @@ from __future__ import annotations
 import contextlib
 import math
 import threading
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import torch
 
-from heedful.errors import HeedfulError, TrainingError
-from heedful.evaluation.translation_scores import perplexity
+from heedful.errors import CheckpointError, HeedfulError, TrainingError
 from heedful.runs.averaging import average
 from heedful.runs.checkpoints import Checkpoint, prune, scheduled_entries, write_checkpoint
 from heedful.runs.folder import locked_run
-from heedful.runs.metrics import read_object
+from heedful.runs.metrics import SkippedLine, ValidationWall, append_line, read_object
 from heedful.runs.run_folder import STATUS, write_status
 from heedful.settings import describe
 from heedful.training import events
-from heedful.training.batches import prefetched
-from heedful.training.clock import Clock
-from heedful.training.device import batch_flops, device_facts
-from heedful.training.distributed import agreed, join, leave
+from heedful.training.batches import StepBatch, prefetched
+from heedful.training.device import device_facts
+from heedful.training.distributed import agree, join, leave
 from heedful.training.events import Reporter
-from heedful.training.memory_probe import require_memory
-from heedful.training.metrics import Interval, Results, StepResult, append_metrics
-from heedful.training.optimizer import learning_rate, optimizer_tensors
-from heedful.training.setup import Prepared, Task, begun_run, prepared_run, training_device
+from heedful.training.flops import batch_flops
+from heedful.training.metrics import Clock, Results, StepResult, SumsSinceLine
+from heedful.training.optimizer import optimizer_tensors
+from heedful.training.setup import Prepared, Task, claim_folder, prepared_run, restore, training_device
 from heedful.training.signals import stop_signals
 from heedful.training.validation import Translate
+from heedful.typed import typed
 
 AGREE_EVERY = 20
 """Steps after which several processes ask each other whether to stop or save; one process asks itself each step."""
 STOPPED = "stopped by a signal; --resume goes on"
 
 
+@dataclass(frozen=True)
+class Best:
+    """The best validation so far."""
+
+    step: int
+    metric: str
+    value: float
+
+
 @dataclass
-class Progress:
+class LoopState:
     """What a checkpoint holds beside weights and optimiser."""
 
     step: int = 0
     minutes: float = 0.0
-    best: dict[str, Any] | None = None
+    best: Best | None = None
     validations_without_best: int = 0
     skipped_in_a_row: int = 0
-    interval: Interval = field(default_factory=Interval)
-
-    @staticmethod
-    def from_state(state: dict[str, Any]) -> Progress:
-        return Progress(**{**state, "interval": Interval(**state["interval"])})
+    interval: SumsSinceLine = field(default_factory=SumsSinceLine)
 
 
-def train(task: Task, *, report: Reporter, translate: Translate) -> Progress:
+def train(task: Task, *, report: Reporter, translate: Translate) -> LoopState:
     """Run a task to its end, or until a signal stops it."""
     device = training_device(task.device)
     world = join(device)
     if not world.is_first:
         report = _silent
     try:
-        prepared = prepared_run(task, device=device, world=world, translate=translate)
+        prepared = prepared_run(task, device=device, world=world, translate=translate, report=report)
         # Only then, so that a run that cannot begin leaves no folder behind, and one that is cut finer says so in it.
-        prepared = require_memory(prepared, report=report)
         with locked_run(task.run) if world.is_first else contextlib.nullcontext():
-            prepared = begun_run(prepared, report=report)
+            checkpoint = claim_folder(prepared, report=report)
             with stop_signals() as stop:
-                return Loop(prepared, report=report, stop=stop).run()
+                return Loop(prepared, checkpoint, report=report, stop=stop).run()
     finally:
         leave(world)
 
@@ -77,20 +80,23 @@ def train(task: Task, *, report: Reporter, translate: Translate) -> Progress:
 class Loop:
     """A run in progress."""
 
-    def __init__(self, prepared: Prepared, *, report: Reporter, stop: threading.Event) -> None:
+    def __init__(
+        self, prepared: Prepared, checkpoint: Checkpoint | None, *, report: Reporter, stop: threading.Event
+    ) -> None:
+        """``checkpoint``: what the run goes on from; None at its beginning."""
         self._task, self._trainer, self._batches = prepared.task, prepared.trainer, prepared.batches
         self._validation, self._report, self._stop = prepared.validation, report, stop
         self._training = self._task.config.training
         self._world, self._device = self._trainer.world, self._trainer.precision.device
-        checkpoint = prepared.checkpoint
-        self._progress = Progress.from_state(checkpoint.state["progress"]) if checkpoint else Progress()
+        self._progress = _loop_state(checkpoint) if checkpoint else LoopState()
         self._results = Results()
         self._clock = Clock(self._progress.minutes)
         self._facts = device_facts(self._device)
-        if checkpoint is not None and self._world.is_first:
-            self._announce_changes(checkpoint.state["environment"])
+        if checkpoint is not None:
+            restore(self._trainer, checkpoint)
+            self._announce_changes(checkpoint.state.get("environment"))
 
-    def run(self) -> Progress:
+    def run(self) -> LoopState:
         """Every step from where the run stands to its end."""
         over = self._over(time_is_over=0 < self._training.minutes <= self._progress.minutes)
         if over and self._is_finished():
@@ -177,7 +183,7 @@ class Loop:
         if self._world.size > 1 and self._progress.step % AGREE_EVERY and not last:
             return False, False, False
         minutes = self._training.checkpoint_minutes
-        flags = agreed(
+        flags = agree(
             self._world,
             self._device,
             any_stop=self._stop.is_set(),
@@ -190,9 +196,7 @@ class Loop:
         """Count a step's numbers, and see to a step that was skipped."""
         progress = self._progress
         progress.interval.add(result)
-        self._clock.tokens += result.target_tokens
-        if self._facts.peak:
-            self._clock.flops += self._flops(result)
+        self._clock.count(tokens=result.batch.target_tokens, flops=self._flops(result.batch))
         if not result.skipped:
             progress.skipped_in_a_row = 0
             self._report_step(result)
@@ -200,9 +204,10 @@ class Loop:
         progress.skipped_in_a_row += 1
         origins = [self._batches.corpus.origin(int(pair)) for pair in result.batch.pairs]
         lines = [f"{origin.corpus}:{origin.line}" for origin in origins]
-        text = f"step {result.step} was skipped: its loss or gradient is not finite"
+        step = result.batch.step
+        text = f"step {step} was skipped: its loss or gradient is not finite"
         if self._world.is_first:
-            append_metrics(self._task.run, {"kind": "skipped", "step": result.step, "lines": lines})
+            append_line(self._task.run, SkippedLine(step, tuple(lines)))
         self._report(events.Warned(f"{text} ({len(lines)} pairs, among them {', '.join(lines[:3])})"))
         if progress.skipped_in_a_row >= self._training.max_skipped:
             raise TrainingError(
@@ -212,26 +217,20 @@ class Loop:
             )
 
     def _report_step(self, result: StepResult) -> None:
-        self._report(
-            events.Stepped(
-                result.step,
-                self._training.steps,
-                loss=result.loss_sum / result.target_tokens,
-                perplexity=perplexity(result.plain_sum, result.target_tokens),
-                learning_rate=self._rate(result.step),
-                gradient_norm=result.gradient_norm,
-                wall=self._clock.wall(self._facts),
-            )
-        )
+        alone = SumsSinceLine()
+        alone.add(result)
+        step = result.batch.step
+        line = alone.line(step, learning_rate=self._trainer.rate(step), wall=self._clock.wall(self._facts))
+        self._report(events.Stepped(line, self._training.steps))
 
     def _write_line(self) -> None:
         step = self._progress.step
-        line = self._progress.interval.line(
-            step, learning_rate=self._rate(step), wall=self._clock.wall(self._facts, restart=True)
-        )
-        self._progress.interval = Interval()
+        wall = self._clock.wall(self._facts)
+        line = self._progress.interval.line(step, learning_rate=self._trainer.rate(step), wall=wall)
+        self._clock.new_line()
+        self._progress.interval = SumsSinceLine()
         if self._world.is_first:
-            append_metrics(self._task.run, line)
+            append_line(self._task.run, line)
             self._status("running", "")
         self._report(events.Logged(line, self._training.steps))
 
@@ -239,20 +238,17 @@ class Loop:
         """Measure, write down, and say whether it is the best so far."""
         assert self._validation is not None, "asked only where there is validation data"
         with self._clock.paused():
-            line = self._validation.measure(self._trainer, self._world)
-        line = {"kind": "validation", "step": self._progress.step, **line, "wall": {"seconds": self._clock.last_pause}}
-        metric = self._training.best_by
-        value, best = line[metric], self._progress.best
-        if self._world.size > 1 and metric == "bleu":
-            flags = agreed(self._world, self._device, best=value is not None and _better(metric, value, best))
-            is_best = flags["best"]
-        else:
-            is_best = _better(metric, value, best)
+            line = self._validation.measure(self._trainer, step=self._progress.step)
+        line = replace(line, wall=ValidationWall(self._clock.last_pause))
+        metric: str = self._training.best_by
+        value = line.bleu if metric == "bleu" else line.loss
+        # BLEU is known to the first process alone.
+        is_best = agree(self._world, self._device, best=_better(metric, value, self._progress.best))["best"]
         if is_best:
-            self._progress.best = {"step": self._progress.step, "metric": metric, "value": value}
+            self._progress.best = Best(self._progress.step, metric, math.nan if value is None else value)
         self._progress.validations_without_best = 0 if is_best else self._progress.validations_without_best + 1
         if self._world.is_first:
-            append_metrics(self._task.run, line)
+            append_line(self._task.run, line)
         self._report(events.Validated(line, is_best))
         return is_best
 
@@ -275,7 +271,7 @@ class Loop:
             folder = write_checkpoint(self._task.run, checkpoint)
             best = self._progress.best
             keep = max(self._training.keep_last, self._training.average_last)
-            prune(self._task.run, keep=keep, best=best["step"] if best else None)
+            prune(self._task.run, keep=keep, best=best.step if best else None)
         self._report(events.Saved(self._progress.step, folder))
 
     def _averaged(self) -> list[int]:
@@ -285,27 +281,17 @@ class Loop:
         last = min(self._training.average_last, len(scheduled_entries(self._task.run)))
         return average(self._task.run, last=last) if last > 1 else []
 
-    def _flops(self, result: StepResult) -> float:
-        """Each process's share of a step's operations."""
-        model = self._trainer.model
-        total = batch_flops(
-            result.batch,
-            corpus=self._batches.corpus,
-            model=model.config,
-            vocab_size=model.embedding.weight.size(0),
-        )
-        return total / self._world.size
-
-    def _rate(self, step: int) -> float:
-        training = self._training
-        d_model = self._task.config.model.d_model
-        return learning_rate(
-            step, d_model=d_model, warmup_steps=training.warmup_steps, scale=training.learning_rate_scale
-        )
+    def _flops(self, batch: StepBatch) -> float:
+        """Each process's share of a step's operations, where the device's peak is known to compare them with."""
+        if not self._facts.peak:
+            return 0.0
+        model, lengths = self._trainer.model, self._batches.corpus.lengths.of(batch.pairs)
+        return batch_flops(model.config, vocab_size=model.embedding.weight.size(0), lengths=lengths) / self._world.size
 
     def _status(self, state: str, why: str) -> None:
         if self._world.is_first:
-            progress = {"step": self._progress.step, "steps": self._training.steps, "best": self._progress.best}
+            best = asdict(self._progress.best) if self._progress.best else None
+            progress = {"step": self._progress.step, "steps": self._training.steps, "best": best}
             minutes = round(self._clock.minutes(), 3)
             write_status(self._task.run, {"state": state, **progress, "why": why, "minutes": minutes})
 
@@ -318,8 +304,8 @@ class Loop:
             "processes": self._world.size,
         }
 
-    def _announce_changes(self, before: dict[str, Any]) -> None:
-        now = self._environment()
+    def _announce_changes(self, before: object) -> None:
+        before, now = before if isinstance(before, dict) else {}, self._environment()
         changed = [f"{name} {before.get(name)} → {now[name]}" for name in now if before.get(name) != now[name]]
         if changed:
             text = "the machine is not the one of the checkpoint, so the last digits may differ: " + ", ".join(changed)
@@ -340,13 +326,20 @@ class Loop:
         }
 
 
-def _better(metric: str, value: float, best: dict[str, Any] | None) -> bool:
+def _loop_state(checkpoint: Checkpoint) -> LoopState:
+    try:
+        return typed(LoopState, checkpoint.state.get("progress"), where="progress")
+    except ValueError as error:
+        raise CheckpointError(f"the checkpoint of step {checkpoint.step} cannot be gone on from: {error}") from None
+
+
+def _better(metric: str, value: float | None, best: Best | None) -> bool:
     """Whether a validation is the best so far; one that is not a number never is."""
-    if not math.isfinite(value):
+    if value is None or not math.isfinite(value):
         return False
-    if best is None or best["metric"] != metric or best["value"] is None or not math.isfinite(best["value"]):
+    if best is None or best.metric != metric or not math.isfinite(best.value):
         return True
-    return value < best["value"] if metric == "loss" else value > best["value"]
+    return value < best.value if metric == "loss" else value > best.value
 
 
 def _silent(_: events.Event) -> None:

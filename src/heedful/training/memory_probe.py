@@ -11,9 +11,8 @@ import torch
 from heedful.errors import BatchError, TrainingError
 from heedful.model.attention_kernels import VARLEN_MAX_SEQUENCES
 from heedful.training.batches import Batches, StepBatch
-from heedful.training.distributed import agreed
+from heedful.training.distributed import agree
 from heedful.training.events import Reporter, Warned
-from heedful.training.setup import Prepared
 from heedful.training.step import Trainer
 
 MOST = 1024
@@ -25,42 +24,28 @@ TOO_LARGE = "does not fit into memory"
 TOO_MANY = f"has more sentences than the packed attention kernel takes at once ({VARLEN_MAX_SEQUENCES:,})"
 
 
-def require_memory(prepared: Prepared, *, report: Reporter) -> Prepared:
-    """The run, if its largest batches can be computed on the GPU; else one cut finer, or an error that says how fine.
+def fine_enough(trainer: Trainer, batches: Batches, *, automatic: bool, report: Reporter) -> int:
+    """Into how many micro-batches to cut the steps so that they can be computed on the GPU.
 
-    The first epoch's batches are looked at; others hardly differ.
+    Where the number they are cut into does not do: an error that says which does or, if it is to be found
+    automatically, that one. The first epoch's batches are looked at; others hardly differ.
     """
-    trainer, task = prepared.trainer, prepared.task
-    if trainer.precision.device.type != "cuda":
-        return prepared
-    obstacle = _obstacle(trainer, prepared.batches)
+    obstacle = _obstacle(trainer, batches) if trainer.precision.device.type == "cuda" else None
     if obstacle is None:
-        return prepared
-    now = task.config.training.micro_batches
-    count = 2 * now
-    while _obstacle(trainer, prepared.batches.recut(count)):
+        return batches.micro_batches
+    count = 2 * batches.micro_batches
+    while _obstacle(trainer, batches.recut(count)):
         count *= 2
         if count > MOST:
             raise TrainingError(f"the largest batch {obstacle}, and with {MOST} micro-batches it still does not do")
     advice = f"training.micro_batches = {count}"
-    if not task.auto_micro_batches:
+    if not automatic:
         raise TrainingError(
-            f"the largest batch {obstacle} with training.micro_batches = {now}; {advice} is fine enough "
-            "(--auto-micro-batches takes it by itself)"
+            f"the largest batch {obstacle} with training.micro_batches = {batches.micro_batches}; {advice} is fine "
+            "enough (--auto-micro-batches takes it by itself)"
         )
     report(Warned(f"the largest batch {obstacle}; taking {advice}"))
-    return _cut_finer(prepared, count)
-
-
-def _cut_finer(prepared: Prepared, count: int) -> Prepared:
-    """The same run with so many micro-batches."""
-    config, validation = prepared.task.config, prepared.validation
-    config = dataclasses.replace(config, training=dataclasses.replace(config.training, micro_batches=count))
-    prepared.trainer.config = config
-    if validation is not None:
-        validation = dataclasses.replace(validation, batches=validation.batches.recut(count))
-    task = dataclasses.replace(prepared.task, config=config)
-    return dataclasses.replace(prepared, task=task, batches=prepared.batches.recut(count), validation=validation)
+    return count
 
 
 def _obstacle(trainer: Trainer, batches: Batches) -> str | None:
@@ -71,14 +56,14 @@ def _obstacle(trainer: Trainer, batches: Batches) -> str | None:
         too_large = not _fits(trainer, batches)
     except BatchError:
         too_many = True
-    found = agreed(trainer.world, trainer.precision.device, any_has_too_many=too_many, any_has_too_large=too_large)
+    found = agree(trainer.world, trainer.precision.device, any_has_too_many=too_many, any_has_too_large=too_large)
     if found["any_has_too_many"]:
         return TOO_MANY
     return TOO_LARGE if found["any_has_too_large"] else None
 
 
 def _fits(trainer: Trainer, batches: Batches) -> bool:
-    """Whether the largest micro-batch can be computed, forward and backward, updated with, and captured if it is to be."""
+    """Whether a step with the largest micro-batch can be computed, and captured if it is to be."""
     device = trainer.precision.device
     torch.cuda.reset_peak_memory_stats(device)
     working: int | None = None
@@ -95,12 +80,14 @@ def _fits(trainer: Trainer, batches: Batches) -> bool:
 
 
 def _largest(batches: Batches) -> StepBatch:
-    """A step of one micro-batch: the fullest of the shape with the longest sentences, or of padded rows the widest."""
-    plan = batches.schedule.epoch(0)
-    lengths = batches.corpus.lengths
-    widths = [lengths.of(pairs).longest * len(pairs) for pairs in (plan.batch(index) for index in _sampled(len(plan)))]
-    index = int(_sampled(len(plan))[int(np.argmax(widths))])
-    step = batches.step(index + 1)
+    """The first micro-batch of the step that would be the widest if its rows were padded.
+
+    Packed micro-batches of one class of lengths are all of the same size, and the widest is of the longest class.
+    """
+    plan, lengths = batches.schedule.epoch(0), batches.corpus.lengths
+    sampled = _sampled(len(plan))
+    widths = [lengths.of(pairs).longest * len(pairs) for pairs in map(plan.batch, sampled)]
+    step = batches.step(int(sampled[int(np.argmax(widths))]) + 1)
     return dataclasses.replace(step, micro_batches=step.micro_batches[:1])
 
 

@@ -1,83 +1,72 @@
-"""What a run writes down about itself: ``metrics.jsonl``, one JSON object a line.
-
-Everything that depends on the clock stands under ``wall``; the rest is the same for the same run, resumed or not.
-"""
+"""The numbers of steps on their way from the device to a line of metrics, and the clock beside them."""
 
 from __future__ import annotations
 
-import json
+import contextlib
+import time
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from heedful.evaluation.translation_scores import perplexity
-from heedful.runs.metrics import METRICS
+from heedful.runs.metrics import TrainLine, Wall
 from heedful.training.batches import StepBatch
+from heedful.training.device import DeviceFacts
 
 LAG = 3
 """Steps after which a step's numbers are read: by then they have arrived, and nobody waits."""
 
 
 @dataclass
-class Interval:
+class SumsSinceLine:
     """Sums since the last line of metrics; kept in checkpoints, so that a resumed run writes the same line."""
 
     loss: float = 0.0
     negative_log_likelihood: float = 0.0
     target_tokens: int = 0
-    source_tokens: int = 0
     gradient_norm: float = 0.0
     steps: int = 0
     skipped: int = 0
 
     def add(self, result: StepResult) -> None:
+        """Count a step."""
         if result.skipped:
             self.skipped += 1
             return
         self.loss += result.loss_sum
         self.negative_log_likelihood += result.plain_sum
-        self.target_tokens += result.target_tokens
-        self.source_tokens += result.source_tokens
+        self.target_tokens += result.batch.target_tokens
         self.gradient_norm += result.gradient_norm
         self.steps += 1
 
-    def line(self, step: int, *, learning_rate: float, wall: dict[str, Any]) -> dict[str, Any]:
+    def line(self, step: int, *, learning_rate: float, wall: Wall) -> TrainLine:
+        """The means, as a line of metrics."""
         tokens, steps = max(1, self.target_tokens), max(1, self.steps)
-        plain = self.negative_log_likelihood / tokens
-        return {
-            "kind": "train",
-            "step": step,
-            "loss": self.loss / tokens,
-            "negative_log_likelihood": plain,
-            "perplexity": perplexity(self.negative_log_likelihood, tokens),
-            "learning_rate": learning_rate,
-            "gradient_norm": self.gradient_norm / steps,
-            "target_tokens": self.target_tokens,
-            "skipped": self.skipped,
-            "wall": wall,
-        }
-
-    def as_state(self) -> dict[str, Any]:
-        return asdict(self)
+        return TrainLine(
+            step=step,
+            loss=self.loss / tokens,
+            negative_log_likelihood=self.negative_log_likelihood / tokens,
+            perplexity=perplexity(self.negative_log_likelihood, tokens),
+            learning_rate=learning_rate,
+            gradient_norm=self.gradient_norm / steps,
+            target_tokens=self.target_tokens,
+            skipped=self.skipped,
+            wall=wall,
+        )
 
 
 @dataclass(frozen=True)
 class StepResult:
     """One step's numbers, read back from the device."""
 
-    step: int
+    batch: StepBatch
     loss_sum: float
     plain_sum: float
     gradient_norm: float
     skipped: bool
-    target_tokens: int
-    source_tokens: int
-    batch: StepBatch
 
 
 class Results:
@@ -107,12 +96,61 @@ class Results:
                 event.synchronize()
             self._waiting.popleft()
             loss, plain, norm, skipped = numbers.tolist()
-            yield StepResult(
-                batch.step, loss, plain, norm, bool(skipped), batch.target_tokens, batch.source_tokens, batch
-            )
+            yield StepResult(batch, loss, plain, norm, bool(skipped))
 
 
-def append_metrics(run: Path, line: dict[str, Any]) -> None:
-    """Add one line; a process killed in the middle leaves half a line, which a resumed run cuts off."""
-    with (run / METRICS).open("a", encoding="utf-8") as file:
-        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+class Clock:
+    """How long a run has taken, and how fast its steps are: validation and saving count for the one, not the other."""
+
+    def __init__(self, minutes: float) -> None:
+        """``minutes``: what earlier sessions of the run have taken."""
+        self._earlier = minutes
+        self._began = self._saved = self._line = time.monotonic()
+        self._pauses = 0.0
+        self._tokens, self._flops = 0, 0.0
+        self.last_pause = 0.0
+
+    def start(self) -> None:
+        """Begin to count anew, but for what earlier sessions took."""
+        self._began = self._saved = self._line = time.monotonic()
+
+    def minutes(self) -> float:
+        """Of the whole run, earlier sessions included, everything counted."""
+        return self._earlier + (time.monotonic() - self._began) / 60
+
+    def since_saved(self) -> float:
+        """Minutes since the last call of `saved`."""
+        return (time.monotonic() - self._saved) / 60
+
+    def saved(self) -> None:
+        """Note that a checkpoint was written."""
+        self._saved = time.monotonic()
+
+    def count(self, *, tokens: int, flops: float) -> None:
+        """Note that a step of so many target tokens and operations was done."""
+        self._tokens += tokens
+        self._flops += flops
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """While the block runs, time does not count for the speed."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.last_pause = time.monotonic() - began
+            self._pauses += self.last_pause
+
+    def wall(self, facts: DeviceFacts) -> Wall:
+        """The figures that depend on the clock, since the last line."""
+        seconds = max(1e-9, time.monotonic() - self._line - self._pauses)
+        return Wall(
+            seconds=round(self.minutes() * 60, 3),
+            tokens_per_second=round(self._tokens / seconds, 1),
+            peak_share=round(self._flops / seconds / facts.peak, 4) if facts.peak else None,
+            memory_gib=facts.memory_gib(),
+        )
+
+    def new_line(self) -> None:
+        """Begin to measure the speed of the next line."""
+        self._line, self._pauses, self._tokens, self._flops = time.monotonic(), 0.0, 0, 0.0

@@ -31,6 +31,7 @@ from heedful.training.batches import Batches
 from heedful.training.distributed import World, barrier
 from heedful.training.environment import environment
 from heedful.training.events import Reporter, Warned
+from heedful.training.memory_probe import fine_enough
 from heedful.training.optimizer import load_optimizer
 from heedful.training.step import Precision, Trainer, precision_for
 from heedful.training.validation import Translate, Validation
@@ -55,14 +56,13 @@ class Task:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A run that can take its next step, once it has its folder (`begun_run`)."""
+    """A run that can take its next step, once it has its folder (`claim_folder`)."""
 
     task: Task
+    """As it was asked for, but for the number of micro-batches where that had to be raised."""
     trainer: Trainer
     batches: Batches
     validation: Validation | None
-    checkpoint: Checkpoint | None = None
-    """What the run goes on from; None at its beginning."""
 
 
 def training_device(wanted: str) -> torch.device:
@@ -78,37 +78,38 @@ def training_device(wanted: str) -> torch.device:
     return device
 
 
-def prepared_run(task: Task, *, device: torch.device, world: World, translate: Translate) -> Prepared:
+def prepared_run(task: Task, *, device: torch.device, world: World, translate: Translate, report: Reporter) -> Prepared:
     """Open the data and build the model; nothing is written."""
-    corpus = Corpus(task.data)
-    _require_pieces_for_all(task.config, world)
+    corpus, training = Corpus(task.data), task.config.training
+    _require_work_for_all(task.config, world)
     precision = precision_for(task.config, device)
     trainer = Trainer(built_model(task.config, corpus, precision), task.config, precision=precision, world=world)
     if task.init is not None:
         load_weights(trainer.model, _init_weights(task.init, corpus), where=str(task.init))
-    layout = trainer.model.attention.layout
+    valid = _validation_corpus(task, corpus, report)
+    common = {"layout": trainer.model.attention.layout, "device": device, "world": world}
+    batches = Batches(corpus, training, longest=valid.lengths.longest if valid else 0, **common)
+    held_out = Batches(valid, training, longest=batches.longest, seed=0, **common) if valid else None
+    count = fine_enough(trainer, batches, automatic=task.auto_micro_batches, report=report)
+    task = replace(task, config=replace(task.config, training=replace(training, micro_batches=count)))
+    validation = _validation(task, held_out.recut(count), translate) if held_out else None
+    return Prepared(task, trainer, batches.recut(count), validation)
+
+
+def _validation_corpus(task: Task, corpus: Corpus, report: Reporter) -> Corpus | None:
+    """What the run is validated on; None where it is not."""
+    training = task.config.training
     valid = Corpus(task.data, "valid", verify=False) if "valid" in corpus.manifest.splits else None
-    longest = 0 if valid is None else valid.lengths.longest
-    common = {"layout": layout, "device": device, "world": world}
-    batches = Batches(corpus, task.config.training, longest=longest, **common)
-    validation = None
-    if valid is not None and task.config.training.validation_steps:
-        held_out = Batches(valid, task.config.training, longest=batches.longest, seed=0, **common)
-        validation = _validation(task, held_out, translate)
-    elif task.config.training.patience:
+    if valid is not None and len(valid) and training.validation_steps:
+        return valid
+    if training.patience:
         raise TrainingError(
-            f"training.patience = {task.config.training.patience} needs validation: prepare the corpus with "
+            f"training.patience = {training.patience} needs validation: prepare the corpus with "
             "--valid-source and --valid-target, and set training.validation_steps"
         )
-    return Prepared(task, trainer, batches, validation)
-
-
-def begun_run(prepared: Prepared, *, report: Reporter) -> Prepared:
-    """Make the run folder, or check the one that is there and restore what it holds."""
-    checkpoint = _claimed(prepared, report)
-    if checkpoint is not None:
-        restore(prepared.trainer, checkpoint)
-    return replace(prepared, checkpoint=checkpoint)
+    if valid is not None and training.validation_steps:
+        report(Warned(f"the validation text of {task.data} has no pairs: nothing is validated"))
+    return None
 
 
 def built_model(config: Config, corpus: Corpus, precision: Precision) -> Transformer:
@@ -140,7 +141,7 @@ def restore(trainer: Trainer, checkpoint: Checkpoint) -> None:
     load_optimizer(trainer.optimizer, trainer.model, checkpoint.optimizer)
 
 
-def _require_pieces_for_all(config: Config, world: World) -> None:
+def _require_work_for_all(config: Config, world: World) -> None:
     if config.training.micro_batches < world.size:
         raise TrainingError(
             f"training.micro_batches = {config.training.micro_batches} leaves some of the {world.size} processes "
@@ -148,7 +149,7 @@ def _require_pieces_for_all(config: Config, world: World) -> None:
         )
 
 
-def _claimed(prepared: Prepared, report: Reporter) -> Checkpoint | None:
+def claim_folder(prepared: Prepared, *, report: Reporter) -> Checkpoint | None:
     """Make the run folder, or check the one that is there; returns the checkpoint to go on from."""
     task, corpus, world = prepared.task, prepared.batches.corpus, prepared.trainer.world
     resume = task.resume or world.restarts > 0

@@ -55,7 +55,8 @@ class Trainer:
     """A model, its optimiser, and how a step is computed with them."""
 
     def __init__(self, model: Transformer, config: Config, *, precision: Precision, world: World) -> None:
-        self.model, self.config, self.precision, self.world = model, config, precision, world
+        self.model, self.precision, self.world = model, precision, world
+        self._training, self._d_model = config.training, config.model.d_model
         self.optimizer = adam(model, config.training)
         self._line = GradientLine(model, world, sums=2)
         single = torch.float32 if precision.device.type == "cuda" else torch.float64
@@ -69,7 +70,7 @@ class Trainer:
     def captures(self) -> bool:
         """Whether `accelerate` can serve this run, and it is wanted: captured graphs need CUDA and packed batches."""
         on_cuda = self.precision.device.type == "cuda"
-        return self.config.training.compile and on_cuda and self.model.attention.layout == "packed"
+        return self._training.compile and on_cuda and self.model.attention.layout == "packed"
 
     def accelerate(self) -> None:
         """On CUDA with packed batches: compile the layers and the loss, and replay whole steps as captured graphs.
@@ -86,18 +87,15 @@ class Trainer:
     def step(self, batch: StepBatch) -> Tensor:
         """Compute one step; returns (loss sum, negative log-likelihood sum, gradient norm, skipped) on the device."""
         self._accumulate(batch)
-        self._line.add_up()
-        training = self.config.training
-        self._rate.fill_(
-            learning_rate(
-                batch.step,
-                d_model=self.config.model.d_model,
-                warmup_steps=training.warmup_steps,
-                scale=training.learning_rate_scale,
-            )
-        )
+        self._line.sum_over_processes()
+        self._rate.fill_(self.rate(batch.step))
         self._finish()
         return self._numbers.clone()
+
+    def rate(self, step: int) -> float:
+        """The learning rate of a step."""
+        warmup, scale = self._training.warmup_steps, self._training.learning_rate_scale
+        return learning_rate(step, d_model=self._d_model, warmup_steps=warmup, scale=scale)
 
     def rehearse(self, batch: StepBatch) -> None:
         """Everything a step does, in all the memory it takes, with an update that is skipped.
@@ -115,7 +113,7 @@ class Trainer:
         self.model.train()
         self._line.clear()
         for micro in batch.micro_batches:
-            torch.manual_seed(noise_seed(self.config.training.seed, batch.step, micro.index))
+            torch.manual_seed(noise_seed(self._training.seed, batch.step, micro.index))
             self._add(micro, batch.target_tokens)
 
     def _add_gradient(self, micro: MicroBatch, target_tokens: int | Tensor) -> None:
@@ -145,7 +143,7 @@ class Trainer:
             vectors,
             self.model.embedding.weight,
             targets,
-            label_smoothing=self.config.training.label_smoothing,
+            label_smoothing=self._training.label_smoothing,
             dtype=self.precision.dtype if self.precision.half else vectors.dtype,
             slice_losses=self._slice_losses,
         )

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,9 +12,10 @@ import torch
 from heedful.data.corpus import Corpus
 from heedful.evaluation.translation_scores import bleu, perplexity
 from heedful.model.transformer import Transformer
+from heedful.runs.metrics import Sample, ValidationLine
 from heedful.text.subwords import Subwords
 from heedful.training.batches import Batches
-from heedful.training.distributed import World, summed
+from heedful.training.distributed import sum_over_processes
 from heedful.training.step import Trainer
 
 Translate = Callable[[Transformer, Sequence[np.ndarray]], list[np.ndarray]]
@@ -47,37 +47,30 @@ class Validation:
         """Words of the target between white space, and one end for each sentence."""
         return sum(len(line.split()) + 1 for line in self.references)
 
-    def measure(self, trainer: Trainer, world: World) -> dict[str, Any]:
+    def measure(self, trainer: Trainer, *, step: int) -> ValidationLine:
         """A line of metrics; every process takes its share of the loss, the first one translates."""
-        loss, plain, tokens = self._losses(trainer, world)
-        line: dict[str, Any] = {
-            "loss": plain / tokens,
-            "smoothed_loss": loss / tokens,
-            "perplexity": perplexity(plain, tokens),
-            "perplexity_per_word": perplexity(plain, self.words),
-            "bleu": None,
-            "bleu_signature": None,
-            "samples": [],
-        }
-        if world.is_first and (self.samples or self.score_bleu):
-            count = len(self.corpus) if self.score_bleu else min(self.samples, len(self.corpus))
-            sources = self.corpus.source.sentences(count)
-            outputs = [self.target_subwords.decode(ids) for ids in self.translate(trainer.model, sources)]
-            line["samples"] = [
-                {
-                    "source": self.source_subwords.decode(sources[i]),
-                    "reference": self.references[i],
-                    "output": outputs[i],
-                }
-                for i in range(min(self.samples, count))
-            ]
-            if self.score_bleu:
-                score = bleu(outputs, self.references)
-                line["bleu"], line["bleu_signature"] = score.value, score.signature
-        return line
+        loss, plain, tokens = self._losses(trainer)
+        line = ValidationLine(
+            step=step,
+            loss=plain / tokens,
+            smoothed_loss=loss / tokens,
+            perplexity=perplexity(plain, tokens),
+            perplexity_per_word=perplexity(plain, self.words),
+        )
+        if not trainer.world.is_first or not (self.samples or self.score_bleu):
+            return line
+        count = len(self.corpus) if self.score_bleu else min(self.samples, len(self.corpus))
+        sources = self.corpus.source.sentences(count)
+        outputs = [self.target_subwords.decode(ids) for ids in self.translate(trainer.model, sources)]
+        texts = zip(sources[: self.samples], self.references, outputs, strict=False)
+        samples = tuple(Sample(self.source_subwords.decode(ids), wanted, given) for ids, wanted, given in texts)
+        if not self.score_bleu:
+            return replace(line, samples=samples)
+        score = bleu(outputs, self.references)
+        return replace(line, samples=samples, bleu=score.value, bleu_signature=score.signature)
 
     @torch.no_grad()
-    def _losses(self, trainer: Trainer, world: World) -> tuple[float, float, int]:
+    def _losses(self, trainer: Trainer) -> tuple[float, float, int]:
         trainer.model.eval()
         sums = torch.zeros(2, device=trainer.precision.device, dtype=torch.float64)
         tokens = 0
@@ -86,6 +79,6 @@ class Validation:
             tokens += batch.target_tokens
             for micro in batch.micro_batches:
                 sums += torch.stack(trainer.losses(micro)).double()
-        loss, plain = summed(sums, world).tolist()
+        loss, plain = sum_over_processes(sums, trainer.world).tolist()
         trainer.model.train()
         return loss, plain, tokens
