@@ -36,18 +36,6 @@ LEAST_SHARE = 0.1
 """Of the minutes, what training gets even where nothing is left."""
 _PRESET = "demo"
 _FEWEST_TO_AVERAGE = 2
-_ABOUT_THE_TEXT = """\
-This text is generated. A program, heedful's demo grammar, wrote every sentence of it from a few hundred words and the
-rules of English and German; nobody ever said them, and their content means nothing. A score on it says that a model has
-learnt this grammar, and nothing about real text.
-
-{train:,} pairs to train on, {valid:,} to validate, {test:,} to test. The same sizes give the same files.
-
-Every sentence of valid.* and test.* has a verb and its object in a construction (a question, a relative clause, a
-clause with because …) in which training never shows that verb with that object.
-
-*.en and *.de: one sentence a line. *.align: which token is which, English-German, counted from 0; tokens are words, and
-the marks , . ? and ! by themselves."""
 
 Report = Callable[[str, int, int | None], None]
 """Called now and then with what is being done, how many are done, and of how many."""
@@ -91,12 +79,10 @@ def write_demo_text(folder: Path, *, train: int, valid: int, test: int) -> None:
     chosen = {"train": seen[:train], "valid": held_out[:valid], "test": held_out[valid : valid + test]}
     for part, sides in PARTS.items():
         for field, side in enumerate(sides):
-            _write_lines(folder / f"{part}.{side}", [pair[field] for pair in chosen[part]])
-    _write_lines(folder / README, [_ABOUT_THE_TEXT.format(train=train, valid=valid, test=test)])
-
-
-def _write_lines(path: Path, lines: list[str]) -> None:
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+            side_text = "".join(f"{pair[field]}\n" for pair in chosen[part])
+            (folder / f"{part}.{side}").write_text(side_text, encoding="utf-8", newline="\n")
+    about = TEXT.with_name(README).read_text(encoding="utf-8").format(train=train, valid=valid, test=test)
+    (folder / README).write_text(about, encoding="utf-8")
 
 
 def write_text(plan: DemoPlan, *, report: Report) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from heedful.errors import ExportError
-from heedful.export.folder import NEVER, POSITIONS, export_folder, require_exportable
+from heedful.export.folder import NEVER, POSITIONS, export_folder, require_exportable, write_use
 from heedful.symbols import CONTROL_TOKENS, END, PAD, START
 
 if TYPE_CHECKING:
@@ -23,28 +23,6 @@ if TYPE_CHECKING:
     from heedful.runs.models import SavedModel
 
 _STORAGES = ("float32", "int8", "float16", "bfloat16")
-_USE = """# A translation model for CTranslate2
-
-Written by `heedful export` from step {step:,}. The text is one sentence a line.
-
-```python
-import ctranslate2
-from tokenizers import Tokenizer
-
-folder = "."  # this one
-translator = ctranslate2.Translator(folder)
-source = Tokenizer.from_file(folder + "/{source}")
-target = Tokenizer.from_file(folder + "/{target}")
-source.encode_special_tokens = True  # text that reads like a control symbol is text
-
-tokens = source.encode("A sentence to translate.").tokens
-best = translator.translate_batch([tokens], beam_size={beam}, length_penalty={alpha:g})[0].hypotheses[0]
-print(target.decode([target.token_to_id(token) for token in best]).removeprefix(" "))
-```
-
-CTranslate2 divides a hypothesis's log-probability by its length to the power of the penalty, heedful by
-((5 + length) / 6) to it: the best of several may differ. A sentence has at most {positions:,} subwords.
-"""
 
 
 def write_ctranslate2(saved: SavedModel, place: Path, *, storage: str = "float32", overwrite: bool = False) -> None:
@@ -65,10 +43,8 @@ def write_ctranslate2(saved: SavedModel, place: Path, *, storage: str = "float32
         saved.source_subwords.save((folder / files["source"]).parent)
         saved.target_subwords.save((folder / files["target"]).parent)
         search = saved.config.search
-        use = _USE.format(
-            step=saved.step, positions=_positions(saved), beam=search.beam_size, alpha=search.length_penalty, **files
-        )
-        (folder / "README.md").write_text(use, encoding="utf-8")
+        facts = {"positions": _positions(saved), "beam": search.beam_size, "alpha": search.length_penalty, **files}
+        write_use(folder, "ctranslate2", step=saved.step, **facts)
 
 
 def _specification(saved: SavedModel) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heedful import __version__
 from heedful.errors import ExportError
@@ -55,6 +55,12 @@ def export_folder(place: Path, saved: SavedModel, *, engine: str, overwrite: boo
             write_json(folder / _MARK, facts)
     except OSError as error:
         raise ExportError(f"{place} could not be written: {error}") from None
+
+
+def write_use(folder: Path, engine: str, **facts: Any) -> None:
+    """Write the ``README.md`` of an export, which says how it is used, from the text about its engine beside this."""
+    text = Path(__file__).with_name(f"{engine}.md").read_text(encoding="utf-8")
+    (folder / "README.md").write_text(text.format(**facts), encoding="utf-8")
 
 
 def _is_export(place: Path) -> bool:

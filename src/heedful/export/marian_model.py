@@ -16,7 +16,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from heedful.errors import ExportError
-from heedful.export.folder import NEVER, POSITIONS, export_folder, require_exportable
+from heedful.export.folder import NEVER, POSITIONS, export_folder, require_exportable, write_use
 from heedful.files import write_json
 from heedful.runs.models import SavedModel
 from heedful.symbols import CONTROL_TOKENS, END, PAD, START
@@ -31,26 +31,6 @@ _ATTENTIONS = {
     "encoder": {"self_attention": "self_attn"},
     "decoder": {"self_attention": "self_attn", "cross_attention": "encoder_attn"},
 }
-_USE = """# A translation model for Hugging Face's transformers
-
-Written by `heedful export` from step {step:,}. The text is one sentence a line.
-
-```python
-from transformers import MarianMTModel, PreTrainedTokenizerFast
-
-folder = "."  # this one
-tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
-model = MarianMTModel.from_pretrained(folder)
-
-batch = tokenizer(["A sentence to translate."], return_tensors="pt", padding=True, return_token_type_ids=False)
-for ids in model.generate(**batch):
-    print(tokenizer.decode(ids, skip_special_tokens=True).removeprefix(" "))
-```
-
-transformers divides a hypothesis's log-probability by its length to the power of the penalty, heedful by
-((5 + length) / 6) to it, and it stops earlier: the best of several may differ. A sentence has at most {positions:,}
-subwords, and its translation half of that unless `max_new_tokens` is given.
-"""
 
 
 def write_marian(saved: SavedModel, place: Path, *, storage: str = "float32", overwrite: bool = False) -> None:
@@ -69,7 +49,7 @@ def write_marian(saved: SavedModel, place: Path, *, storage: str = "float32", ov
         write_json(folder / "generation_config.json", _generation(saved))
         write_json(folder / FILE_NAME, _tokenizer(saved))
         write_json(folder / "tokenizer_config.json", _tokenizer_configuration())
-        (folder / "README.md").write_text(_USE.format(step=saved.step, positions=POSITIONS), encoding="utf-8")
+        write_use(folder, "marian", step=saved.step, positions=POSITIONS)
 
 
 def _marian_weights(saved: SavedModel) -> dict[str, Tensor]:
