@@ -182,7 +182,7 @@ def test_names_and_titles_of_others_do_not_reach_a_real_terminal(tmp_path: Path)
     run = tmp_path / "a\x1b[31mrun"
     shutil.copytree(BUNDLED, run)
     (run / "README.md").write_text(f"# {HOSTILE}\n")
-    for command, shown_of_it in (("runs", "[31mrun"), ("models", "[bold]b[/bold]")):
+    for command, shown_of_it in (("runs", "[31mrun"), ("models", "[31mred")):
         shown = on_a_terminal(command, str(tmp_path))
         assert shown_of_it in shown
         shown = re.sub("\x1b\\[[012]m|\r\n", "", shown)  # our own: bold, dim, and the ends of lines

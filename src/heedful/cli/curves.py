@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.text import Text
-
 from heedful.cli.options import AsJson
 from heedful.cli.terminal import console, print_json
 from heedful.report.curves import write_curves, write_events
@@ -44,6 +42,6 @@ def curves(
         print_json({"picture": str(picture), "events": None if events is None else str(events)})
         return
     out = console()
-    out.print(Text(f"{picture} is drawn"), soft_wrap=True)
+    out.print(f"{picture} is drawn", soft_wrap=True)
     if events is not None:
-        out.print(Text(f"{events} has the events; tensorboard --logdir {events}"), soft_wrap=True)
+        out.print(f"{events} has the events; tensorboard --logdir {events}", soft_wrap=True)

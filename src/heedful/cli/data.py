@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from rich.text import Text
 
 from heedful.cli.options import AsJson, Flag, Seed, whole_number
 from heedful.cli.terminal import console, plain_table, print_json
@@ -59,20 +58,20 @@ def _print(facts: dict[str, Any]) -> None:
     out = console()
     vocabulary = facts["vocabularies"]
     sizes = f"{vocabulary['source']:,} shared" if facts["shared_vocabulary"] else _both(vocabulary, "{:,}")
-    out.print(Text(f"{facts['folder']}: {facts['bytes'] / 1e6:,.1f} MB, {sizes} subwords"), "")
+    out.print(f"{facts['folder']}: {facts['bytes'] / 1e6:,.1f} MB, {sizes} subwords", "")
     numbers = ("pairs", "tokens", "mean", "median", "p95", "p99", "longest")
     table = plain_table("split", "side", *numbers, "lengths", right=numbers)
     for name, split in facts["splits"].items():
         for side in ("source", "target"):
             lengths = split["lengths"][side]
             values = [f"{split['pairs']:,}", *(f"{lengths[key]:,}" for key in ("tokens", *numbers[2:]))]
-            table.add_row(name, side, *values, Text(_bars(lengths["histogram"])))
+            table.add_row(name, side, *values, _bars(lengths["histogram"]))
     out.print(table)
     out.print("lengths: how many pairs have 1–4, 5–8, 9–16, … tokens, END included\n", style="dim")
     for sample in facts["samples"]:
-        out.print(Text(f"{sample['corpus']}, line {sample['line']}"), style="dim")
+        out.print(f"{sample['corpus']}, line {sample['line']}", style="dim")
         for side in ("source", "target"):
-            out.print(Text("  " + "·".join(sample[side]).replace("\n", "�")))
+            out.print("  " + "·".join(sample[side]).replace("\n", "�"))
     if "batches" in facts:
         _print_batches(out, facts["batches"])
     if facts["verified"]:

@@ -10,8 +10,6 @@ from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated
 
-from rich.text import Text
-
 from heedful.cli.options import AsJson, Flag, Seed, Threads, number
 from heedful.cli.progress import progress
 from heedful.cli.terminal import console, plain_table, print_json, say
@@ -86,9 +84,9 @@ def demo(
     else:
         _print(results)
         shown = f"{plan.page} shows all of it ({time.monotonic() - began:.0f} s). What to try next:\n"
-        console().print(Text(shown), soft_wrap=True)
+        console().print(shown, soft_wrap=True)
         for what, words in commands:
-            console().print(Text(f"# {what}\n{words}\n"), soft_wrap=True)
+            console().print(f"# {what}\n{words}\n", soft_wrap=True)
 
 
 def _results(plan: DemoPlan, *, began: float, device: str, threads: int | None, quiet: bool) -> DemoResults:
@@ -146,19 +144,19 @@ def _print(results: DemoResults) -> None:
     from heedful.demo.page import after_training, percent, score_text
 
     out = console()
-    out.print(Text(f"\n{results.generated}\n"), soft_wrap=True)
+    out.print(f"\n{results.generated}\n", soft_wrap=True)
     for example in results.examples[:SHOWN]:
         verdict = "" if example.output == example.reference else f"\n    (reference: {example.reference})"
         output = shorten(example.output, LONGEST, placeholder=" …") or "(nothing)"
-        out.print(Text(f"{example.source}\n  → {output}{verdict}"), soft_wrap=True)
+        out.print(f"{example.source}\n  → {output}{verdict}", soft_wrap=True)
     table = plain_table(f"on {results.pairs['test']:,} unseen sentences", "value", "", right=("value",))
     for score in results.scores:
         value, interval = score_text(score)
-        table.add_row(score.name, value, Text(f"95 %: {interval}   {score.signature}"))
+        table.add_row(score.name, value, f"95 %: {interval}   {score.signature}")
     table.add_row("exactly the reference", percent(results.exact_matches), "")
     found = results.alignment
     beside = f"layer {found.layer} of cross-attention; the diagonal: {found.diagonal:.3f}"
     table.add_row("alignment error rate", f"{found.error_rate:.3f}", beside)
     out.print("", table, "")
     for note in after_training(results.training):
-        out.print(Text(f"note: {note}\n"), soft_wrap=True)
+        out.print(f"note: {note}\n", soft_wrap=True)

@@ -6,7 +6,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from heedful.cli.terminal import console, plain_table, visible
 from heedful.evaluation.paper_bleu import NAME as PAPER_BLEU
@@ -20,29 +19,27 @@ def print_evaluation(facts: dict[str, Any]) -> None:
     """What ``heedful evaluate`` says to a person."""
     out = console()
     by = f", translated by {facts['model']}" if facts["model"] is not None else ""
-    out.print(Text(f"{facts['sentences']:,} sentences of {facts['reference']}{by}\n"))
+    out.print(f"{facts['sentences']:,} sentences of {facts['reference']}{by}\n")
     numbers = ("value", "95 % interval")
     table = _with_signatures(plain_table("score", *numbers, "signature", right=numbers))
     for score in facts["scores"]:
         name = f"{score['name']} (lower is better)" if score["lower_is_better"] else score["name"]
-        table.add_row(name, f"{score['value']:.2f}", _interval(score["interval"]), Text(score["signature"]))
+        table.add_row(name, f"{score['value']:.2f}", _interval(score["interval"]), score["signature"])
     out.print(table, "")
     for name, reason in facts["left_out"].items():
-        out.print(Text(f"{name} is left out: {reason}"))
+        out.print(f"{name} is left out: {reason}")
     for note in facts["notes"]:
-        out.print(Text(f"note: {note}"))
+        out.print(f"note: {note}")
     if PAPER_BLEU not in facts["left_out"]:
-        out.print(Text(f"{WHY_IT_DIFFERS}\n"))
-    out.print(Text(f"length        {facts['length_ratio']:.3f} words for each word of the reference"))
+        out.print(f"{WHY_IT_DIFFERS}\n")
+    out.print(f"length        {facts['length_ratio']:.3f} words for each word of the reference")
     if facts["perplexity"] is not None:
         per_subword, per_word = (_number(facts["perplexity"][name]) for name in ("per_subword", "per_word"))
-        out.print(Text(f"perplexity    {per_subword} a subword, {per_word} a word, of the reference"))
+        out.print(f"perplexity    {per_subword} a subword, {per_word} a word, of the reference")
     if facts["speed"] is not None:
         speed = facts["speed"]
         sentences, tokens = speed["sentences_per_second"], speed["target_tokens_per_second"]
-        out.print(
-            Text(f"speed         {sentences:,.1f} sentences/s, {tokens:,.0f} target tokens/s on {speed['device']}")
-        )
+        out.print(f"speed         {sentences:,.1f} sentences/s, {tokens:,.0f} target tokens/s on {speed['device']}")
     _print_worst(out, facts["examples"]["worst"])
 
 
@@ -50,8 +47,8 @@ def print_comparison(facts: dict[str, Any]) -> None:
     """What ``heedful compare`` says to a person."""
     out = console()
     for name in ("a", "b"):
-        out.print(Text(f"{name.upper()}  {facts[name]}"))
-    out.print(Text(f"{facts['sentences']:,} sentences of {facts['reference']}\n"))
+        out.print(f"{name.upper()}  {facts[name]}")
+    out.print(f"{facts['sentences']:,} sentences of {facts['reference']}\n")
     for table in _comparison_tables(facts["comparisons"]):
         out.print(table, "")
     out.print(
@@ -73,13 +70,13 @@ def _comparison_tables(rows: list[dict[str, Any]]) -> list[Table]:
         bootstrap = row["bootstrap"]
         values.add_row(
             row["name"],
-            Text(f"{row['a']:.2f} [{_interval(bootstrap['interval_a'])}]"),
-            Text(f"{row['b']:.2f} [{_interval(bootstrap['interval_b'])}]"),
-            Text(f"{row['difference']:+.2f} [{_interval(bootstrap['interval_difference'], '+')}]"),
+            f"{row['a']:.2f} [{_interval(bootstrap['interval_a'])}]",
+            f"{row['b']:.2f} [{_interval(bootstrap['interval_b'])}]",
+            f"{row['difference']:+.2f} [{_interval(bootstrap['interval_difference'], '+')}]",
         )
         p_values = f"{bootstrap['p_value']:.4f}", f"{row['randomisation_p_value']:.4f}"
         answers.add_row(row["name"], f"{bootstrap['b_wins']:.1%}", *p_values, row["better"] or "not shown")
-        signatures.add_row(row["name"], Text(row["signature"]))
+        signatures.add_row(row["name"], row["signature"])
     return [values, answers, signatures]
 
 
@@ -95,18 +92,18 @@ def _interval(interval: dict[str, float], sign: str = "") -> str:
 
 def _print_worst(out: Console, sentences: list[dict[str, Any]]) -> None:
     if sentences:
-        out.print(Text(f"\nthe worst {len(sentences)} by chrF", style="bold"))
+        out.print(f"\nthe worst {len(sentences)} by chrF", style="bold")
     for sentence in sentences:
-        out.print(Text(f"line {sentence['line']:,}, chrF {sentence['chrf']:.1f}", style="dim"))
+        out.print(f"line {sentence['line']:,}, chrF {sentence['chrf']:.1f}", style="dim")
         _print_texts(out, sentence, ("source", "reference", "output"))
 
 
 def _print_leads(out: Console, system: str, sentences: list[dict[str, Any]]) -> None:
     if sentences:
-        out.print(Text(f"\nwhere {system} leads most by chrF", style="bold"))
+        out.print(f"\nwhere {system} leads most by chrF", style="bold")
     for sentence in sentences:
         scores = f"A {sentence['chrf_a']:.1f}, B {sentence['chrf_b']:.1f}"
-        out.print(Text(f"line {sentence['line']:,}, chrF {scores}", style="dim"))
+        out.print(f"line {sentence['line']:,}, chrF {scores}", style="dim")
         _print_texts(out, sentence, ("source", "reference", "output_a", "output_b"))
 
 
@@ -114,7 +111,7 @@ def _print_texts(out: Console, sentence: dict[str, Any], names: tuple[str, ...])
     for name in names:
         if sentence[name] is not None:
             label = {"output_a": "A", "output_b": "B"}.get(name, name)
-            out.print(Text(f"  {label:<10}{visible(sentence[name], most=LONGEST)}"), soft_wrap=True)
+            out.print(f"  {label:<10}{visible(sentence[name], most=LONGEST)}", soft_wrap=True)
 
 
 def _number(value: float | None) -> str:

@@ -6,7 +6,6 @@ import dataclasses
 from pathlib import Path
 
 from rich.table import Table
-from rich.text import Text
 
 from heedful.cli.options import AsJson
 from heedful.cli.terminal import console, plain_table, print_json
@@ -45,9 +44,7 @@ def models(
     out = console()
     if not found:
         places = ", ".join(map(str, folders)) or "this folder or in runs/"
-        out.print(
-            Text(f"no models: none came with heedful, and there is no run in {places}; `heedful train` makes one")
-        )
+        out.print(f"no models: none came with heedful, and there is no run in {places}; `heedful train` makes one")
         return
     out.print(table_of(found))
 
@@ -60,11 +57,11 @@ def table_of(found: list[Listed]) -> Table:
     table.columns[0].overflow = "fold"
     for model in found:
         table.add_row(
-            Text(model.model),
+            model.model,
             "–" if model.bytes is None else f"{model.bytes / 1e6:.1f}",
             "–" if model.parameters is None else f"{model.parameters:,}",
             "–" if model.step is None else f"{model.step:,}",
             model.languages or "–",
-            Text(model.about),
+            model.about,
         )
     return table

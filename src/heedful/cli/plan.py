@@ -6,8 +6,6 @@ import dataclasses
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.text import Text
-
 from heedful.cli.options import AsJson, Settings, whole_number
 from heedful.cli.terminal import console, plain_table, print_json
 from heedful.planning.memory import GIB
@@ -88,12 +86,12 @@ def _print(found: Plan) -> None:
     table = plain_table("", "", "")
     table.show_header = False
     for row in (*_run_rows(found), *_cost_rows(found)):
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*row)
     out.print(table, "")
-    out.print(Text(f"time: {found.speed.about}"))
+    out.print(f"time: {found.speed.about}")
     out.print("memory: an estimate by arithmetic; a quarter more or less is no surprise")
     for note in found.notes:
-        out.print(Text(f"note: {note}"))
+        out.print(f"note: {note}")
     out.print("nothing that is known would stop this run")
 
 

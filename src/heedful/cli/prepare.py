@@ -6,8 +6,6 @@ import time
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from rich.text import Text
-
 from heedful.cli.options import AsJson, Flag, Repeated, Seed, number, whole_number
 from heedful.cli.progress import progress
 from heedful.cli.terminal import console, plain_table, print_json, visible
@@ -192,24 +190,24 @@ def _print(report: dict[str, Any], output: Path, seconds: float) -> None:
     if len(report["corpora"]) > 1:
         table = plain_table("corpus", "weight", "read", "kept", right=("weight", "read", "kept"))
         for corpus in report["corpora"]:
-            table.add_row(Text(corpus["name"]), f"{corpus['weight']:g}", f"{corpus['read']:,}", f"{corpus['kept']:,}")
+            table.add_row(corpus["name"], f"{corpus['weight']:g}", f"{corpus['read']:,}", f"{corpus['kept']:,}")
         out.print(table, "")
     table = plain_table("removed", "pairs", "rule", "for example", right=("pairs",))
     for name, rule in report["rules"].items():
         if not rule["on"]:
             table.add_row(name, "off", rule["about"], "", style="dim")
         elif rule["removed"] or name != "bad":
-            table.add_row(name, f"{rule['removed']:,}", rule["about"], Text(_example(rule["samples"])))
+            table.add_row(name, f"{rule['removed']:,}", rule["about"], _example(rule["samples"]))
     table.add_row("", "", "")
     table.add_row("read", f"{pairs['read']:,}", "")
     table.add_row("kept", f"{pairs['kept']:,}", f"{pairs['kept'] / pairs['read']:.1%}")
     out.print(table, "")
     _print_sides(out, report)
     for note in report["notes"]:
-        out.print(Text(f"note: {note}"))
+        out.print(f"note: {note}")
     if "validation" not in report:
         out.print("note: no validation text was given")
-    out.print(Text(f"{output} is ready ({seconds:.1f} s); `heedful data {output}` describes it"))
+    out.print(f"{output} is ready ({seconds:.1f} s); `heedful data {output}` describes it")
 
 
 def _print_sides(out: Any, report: dict[str, Any]) -> None:

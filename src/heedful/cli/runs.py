@@ -45,7 +45,7 @@ def runs(
         return
     out = console()
     if not found:
-        out.print(Text(f"no runs below {folder}"))
+        out.print(f"no runs below {folder}")
         return
     numbers = ("step", "loss", "best", "at step", "minutes")
     table = plain_table("run", "model", "state", *numbers, "last written", right=numbers)
@@ -54,12 +54,12 @@ def runs(
     out.print(table)
     for run in found:
         if run.why and run.state in ("failed", "interrupted"):
-            out.print(Text(f"{run.folder}: {run.why}"))
+            out.print(f"{run.folder}: {run.why}")
     for problem in [problem for run in found for problem in run.problems]:
-        out.print(Text(f"note: {problem}"))
+        out.print(f"note: {problem}")
 
 
-def _cells(run: Run) -> list[Text]:
+def _cells(run: Run) -> list[str | Text]:
     best = run.best
     cells = [
         run.folder,
@@ -72,7 +72,7 @@ def _cells(run: Run) -> list[Text]:
         _shown(run.minutes, ",.1f"),
         _time(run.written),
     ]
-    return [Text(cell, style=COLOURS.get(run.state, "") if cell is run.state else "") for cell in cells]
+    return [Text(cell, style=COLOURS.get(run.state, "")) if cell is run.state else cell for cell in cells]
 
 
 def _shown(value: float | None, form: str) -> str:

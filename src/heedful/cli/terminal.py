@@ -17,6 +17,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
+from rich.text import Text
 
 _WIDTH_WITHOUT_TERMINAL = 200
 """A file or a pipe has no width; a table is never folded there."""
@@ -45,6 +46,9 @@ class PatientConsole(Console):
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(visible(text), **options)  # before its width is measured
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):

@@ -52,7 +52,7 @@ class TrainingDisplay:
             self.interrupted = event.state == "interrupted"
         match event:
             case events.Warned(text):
-                self._console.print(Text(f"warning: {text}", style="yellow"), soft_wrap=True)
+                self._console.print(f"warning: {text}", style="yellow", soft_wrap=True)
             case _ if self._quiet:
                 pass
             case events.Started():
@@ -111,7 +111,7 @@ class TrainingDisplay:
         self._say(f"{event.state} at step {event.step:,}: {event.why}")
 
     def _say(self, text: str) -> None:
-        self._console.print(Text(text), soft_wrap=True)
+        self._console.print(text, soft_wrap=True)
 
 
 class DemoDisplay(TrainingDisplay):
