@@ -12,6 +12,7 @@ from torch import Tensor
 from heedful.search.engine import Engine, Sentence
 from heedful.search.hypotheses import Hypothesis
 from heedful.search.options import SearchOptions
+from heedful.search.restrictions import Forbidden, forbidden_tables
 from heedful.symbols import END, PAD, START
 
 Logits = Callable[[int, tuple[int, ...]], np.ndarray]
@@ -62,12 +63,21 @@ class MadeUpScorer:
 
 
 def searched(
-    logits: Logits, sources: Sequence[int], options: SearchOptions, *, slots: int = 3, prefix: tuple[int, ...] = ()
+    logits: Logits,
+    sources: Sequence[int],
+    options: SearchOptions,
+    *,
+    slots: int = 3,
+    prefix: tuple[int, ...] = (),
+    subwords: Sequence[bytes] = (),
 ) -> list[list[Hypothesis]]:
-    """The engine's results for sources of one id each."""
+    """The engine's results for sources of one id each; ``subwords``: what the ids spell, for forbidden texts."""
+    forbidden = None
+    if options.forbidden:
+        forbidden = Forbidden(*map(torch.from_numpy, forbidden_tables(options.forbidden, subwords)))
     positions = options.limit(1) + 1
     scorer = MadeUpScorer(logits, slots=slots, beams=options.beams, positions=positions)
-    engine = Engine(scorer, options, slots=slots, positions=positions)
+    engine = Engine(scorer, options, slots=slots, positions=positions, forbidden=forbidden)
     sentences = [Sentence(number, np.array([source]), prefix) for number, source in enumerate(sources)]
     found = {sentence.number: hypotheses for sentence, hypotheses in engine.run(sentences)}
     return [found[number] for number in range(len(sources))]

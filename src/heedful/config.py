@@ -42,7 +42,7 @@ class Rule:
         if self.choices:
             return "one of " + ", ".join(f'"{choice}"' for choice in self.choices)
         bounds = [("at least", self.at_least), ("above", self.above), ("below", self.below), ("at most", self.at_most)]
-        return " and ".join(f"{word} {bound:g}" for word, bound in bounds if bound is not None)
+        return " and ".join(f"{word} {bound:,}" for word, bound in bounds if bound is not None)
 
 
 def setting(default: T, help: str, **bounds: Any) -> T:  # noqa: A002
@@ -123,9 +123,9 @@ class TrainingConfig:
 class SearchConfig:
     """Section 6.1: how a translation is found."""
 
-    beam_size: int = setting(4, "hypotheses kept at each step", at_least=1)
-    length_penalty: float = setting(0.6, "α of ((5 + length) / 6)^α", at_least=0)
-    max_extra_length: int = setting(50, "longest output: the input's length plus this", at_least=0)
+    beam_size: int = setting(4, "hypotheses kept at each step", at_least=1, at_most=10_000)
+    length_penalty: float = setting(0.6, "scores are divided by ((5 + length) / 6)^this", at_least=0, at_most=10)
+    max_extra_length: int = setting(50, "longest output: the input's length plus this", at_least=0, at_most=1_000_000)
 
     def __post_init__(self) -> None:
         _require_valid("search", self)

@@ -80,7 +80,7 @@ def test_the_cached_search_is_the_plain_one_with_the_whole_model(name: str) -> N
 @pytest.mark.parametrize("method", ["beam", "greedy", "sample"])
 def test_refilled_slots_give_what_single_sentences_give(name: str, method: str) -> None:
     model, sources = small_model(name), some_sources(9)
-    options = SearchOptions(method=method, max_extra_length=5, seed=4)
+    options = SearchOptions(method=method, max_extra_length=5, seed=4 if method == "sample" else 1)
     alone = [found(model, [source], options) for source in sources] if method != "sample" else None
     batches = [found(model, sources, options, batch_size=size) for size in (2, 4, 32)]
     for results in batches if alone is None else [*batches, [one[0] for one in alone]]:

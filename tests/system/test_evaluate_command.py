@@ -48,10 +48,6 @@ class PretendedModel(Translator):
     device = "cpu"
     options = SearchOptions(beam_size=3)
 
-    def forbidding(self, words: tuple[str, ...], options: SearchOptions) -> SearchOptions:
-        assert words == ()
-        return options
-
     def __init__(self, said: list[str]) -> None:
         self.said = dict(zip(SOURCES, said, strict=True))
 
@@ -168,7 +164,7 @@ def test_a_model_is_shown_with_perplexity_and_speed(folder: Path, capsys: pytest
 def test_nothing_is_overwritten_unasked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--model", "bad-run", "--source", "test.en", "--reference", "test.de", "--output", "good.out"]
     assert evaluated(*arguments) == 2
-    assert "good.out is there already; --overwrite replaces it" in capsys.readouterr().err
+    assert "good.out is there already; give another name, or --overwrite to replace it" in capsys.readouterr().err
     assert (folder / "good.out").read_text(encoding="utf-8").splitlines() == GOOD
     assert evaluated(*arguments, "--overwrite", "--quiet") == 0
     assert (folder / "good.out").read_text(encoding="utf-8").splitlines() == BAD
@@ -193,7 +189,7 @@ MODEL = ["--model", "good-run", "--source", "test.en"]
         (["--model", "good-run", "--reference", "test.de"], "--model was given without --source"),
         (["--hypothesis", "good.out", "--reference", "test.de", "--output", "x"], "--output was given without --model"),
         ([*MODEL, "--reference", "test.de", "--output", "x.gz"], "text is written uncompressed"),
-        ([*MODEL, "--reference", "test.de", "--output", "good-run"], "good-run is a folder; a file is needed"),
+        ([*MODEL, "--reference", "test.de", "--output", "good-run"], "good-run is a folder; give the name of a file"),
         ([*MODEL, "--reference", "test.de", "--output", "no/x"], "there is no folder"),
         ([*MODEL, "--reference", "test.de", "--resamples", "0"], "--resamples 0: must be at least 1"),
         ([*MODEL, "--reference", "test.de", "--examples", "-1"], "--examples -1: must be at least 0"),

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
-from heedful.cli.options import Seed, Threads, number, whole_number
+from heedful.cli.options import Bounds, Threads, whole_number
 from heedful.errors import SearchError
 from heedful.runs.names import DEFAULT, default_model
+from heedful.search.options import SearchOptions, conflicts, rule_of
 
 if TYPE_CHECKING:
-    from heedful.search.options import SearchOptions
     from heedful.search.translator import Translator
 
 MODEL = Group("Model", sort_key=1)
 SEARCH = Group("Search", sort_key=2)
+_OF_MODEL = ("beam_size", "length_penalty", "max_extra_length")
 SPARE_BEAMS = 12
 """Beams beyond the number of translations that are wanted: many of them spell the same text in other subwords."""
 
@@ -62,11 +64,18 @@ class ModelOptions:
             raise SearchError("which model? Give --model RUN, the folder that `heedful train` made")
         import torch
 
+        from heedful.runs.models import read_model
         from heedful.search.translator import Translator
 
         if self.threads is not None:
             torch.set_num_threads(self.threads)
-        return Translator.load(model, device=self.device, precision=self.precision, batch_size=self.batch_size)
+        return Translator(
+            read_model(model),
+            device=self.device,
+            precision=self.precision,
+            batch_size=self.batch_size,
+            notice=lambda text: print(text, file=sys.stderr),
+        )
 
 
 @Parameter(name="*")
@@ -77,71 +86,91 @@ class RunningOptions(ModelOptions):
     model: Annotated[str | None, Parameter(parse=False)] = None
 
 
+def _search(name: str) -> Parameter:
+    """An option of `SearchOptions`: its help, its limits and its default are said there."""
+    default, rule = rule_of(name)
+    low, high = (rule.at_least if rule.above is None else rule.above), rule.at_most
+    bounds = None
+    if low is not None and high is not None:
+        bounds = Bounds(low, high, whole=isinstance(default, int), above=rule.above is not None)
+    own = "the model's, in the paper" if name in _OF_MODEL else "default:"
+    text = rule.help if rule.choices else rule.help[0].upper() + rule.help[1:]
+    for other in _OF_MODEL:
+        text = text.replace(other, _flag(other))
+    return _option(f"{text} ({own} {default}).", SEARCH, show_default=False, converter=bounds)
+
+
 @Parameter(name="*")
 @dataclass(frozen=True)
 class SearchChoices:
     """How translations are searched; what is not given is the model's own configuration."""
 
-    beam_size: Annotated[
-        int | None, whole_number(1, 1000), _option("Hypotheses kept at each step (the paper: 4).", SEARCH)
-    ] = None
-    length_penalty: Annotated[
-        float | None, number(0, 10), _option("α: scores are divided by ((5 + length) / 6)^α (the paper: 0.6).", SEARCH)
-    ] = None
-    max_extra_length: Annotated[
-        int | None,
-        whole_number(0, 1_000_000),
-        _option("Subwords that an output may have beyond its input's number (the paper: 50).", SEARCH),
-    ] = None
-    min_length: Annotated[int, whole_number(0, 1_000_000), _option("Subwords that an output has at least.", SEARCH)] = 0
-    max_length: Annotated[
-        int,
-        whole_number(0, 1_000_000),
-        _option("Subwords that an output has at most, whatever its input; 0: see above.", SEARCH),
-    ] = 0
-    stop: Annotated[
-        str,
-        _option("exact: search on until nothing better can come; enough: until beam-size outputs have ended.", SEARCH),
-    ] = "exact"
+    beam_size: Annotated[int | None, _search("beam_size")] = None
+    length_penalty: Annotated[float | None, _search("length_penalty")] = None
+    max_extra_length: Annotated[int | None, _search("max_extra_length")] = None
+    min_length: Annotated[int | None, _search("min_length")] = None
+    max_length: Annotated[int | None, _search("max_length")] = None
+    stop: Annotated[Literal["exact", "enough"] | None, _search("stop")] = None
     greedy: Annotated[
         bool, _option("Take the most probable subword each time: faster, and a little worse.", SEARCH, negative=())
     ] = False
     sample: Annotated[
         bool, _option("Draw subwords by their probability; --beam-size samples a sentence.", SEARCH, negative=())
     ] = False
-    temperature: Annotated[
-        float,
-        number(0, 1000, above=True),
-        _option("Samples: below 1 nearer to the most probable, above 1 freer.", SEARCH),
-    ] = 1.0
-    top_k: Annotated[
-        int, whole_number(0, 1_000_000_000), _option("Samples: from so many most probable subwords; 0: all.", SEARCH)
-    ] = 0
-    top_p: Annotated[
-        float,
-        number(0, 1, above=True),
-        _option("Samples: from the fewest subwords that have this probability together.", SEARCH),
-    ] = 1.0
-    seed: Annotated[Seed, _option("Samples: another number gives others.", SEARCH)] = 1
+    temperature: Annotated[float | None, _search("temperature")] = None
+    top_k: Annotated[int | None, _search("top_k")] = None
+    top_p: Annotated[float | None, _search("top_p")] = None
+    seed: Annotated[int | None, _search("seed")] = None
     forbid: Annotated[
-        tuple[str, ...], _option("A word that no output may hold; may be repeated.", SEARCH, negative=())
+        tuple[str, ...],
+        _option(
+            "A text that no translation may hold, however its subwords spell it; may be repeated. Whole words, upper "
+            "and lower case apart: Hund forbids neither Hunde nor hund.",
+            SEARCH,
+            negative=(),
+        ),
     ] = ()
+
+    def given(self) -> list[str]:
+        """The options that were given, as they are written."""
+        fields = dataclasses.fields(self)
+        return [_flag(field.name) for field in fields if getattr(self, field.name) != field.default]
+
+    def require_none(self, why: str) -> None:
+        """Raise where an option was given that has nothing to act on."""
+        if given := self.given():
+            raise SearchError(f"{', '.join(given)}: {why}")
 
     def options(self, translator: Translator, *, n_best: int = 1) -> SearchOptions:
         """The model's own way of searching with what was asked for here."""
+        return dataclasses.replace(translator.options, **self.asked(translator.options.beam_size, n_best=n_best))
+
+    def asked(self, beam_size: int = 4, *, n_best: int = 1) -> dict[str, Any]:
+        """The options that differ from a model's own, whose beam has this size; raises what cannot be honoured."""
+        same = (item.name for item in dataclasses.fields(self) if item.name not in {"greedy", "sample", "forbid"})
+        given = {name: value for name in same if (value := getattr(self, name)) is not None}
         if self.greedy and self.sample:
             raise SearchError("--greedy and --sample exclude each other")
-        given = {
-            name: value
-            for name in ("beam_size", "length_penalty", "max_extra_length")
-            if (value := getattr(self, name)) is not None
-        }
-        same = ("min_length", "max_length", "stop", "temperature", "top_k", "top_p", "seed")
-        given |= {name: getattr(self, name) for name in same}
-        given["method"] = "greedy" if self.greedy else "sample" if self.sample else "beam"
-        if self.sample and self.beam_size is None:
-            given["beam_size"] = n_best
-        given["n_best"] = 1 if self.greedy else n_best
-        wanted = n_best + SPARE_BEAMS if n_best > 1 and self.beam_size is None and not self.sample else n_best
-        given["beam_size"] = max(given.get("beam_size", translator.options.beam_size), wanted)
-        return translator.forbidding(self.forbid, dataclasses.replace(translator.options, **given))
+        method = "greedy" if self.greedy else "sample" if self.sample else "beam"
+        if self.greedy:
+            beam_size = 1
+        elif n_best > 1:
+            beam_size = n_best if self.sample else max(beam_size, n_best + SPARE_BEAMS)
+        elif self.sample:
+            beam_size = 1
+        chosen = {"beam_size": beam_size, "n_best": n_best, "method": method, **given}
+        values = {"min_length": 0, "max_length": 0, **chosen}
+        problems = conflicts(values, given, shown=lambda name: f"{_flag(name)} {values[name]}")
+        if self.greedy and self.beam_size not in (None, 1):
+            problems.append(f"--beam-size {self.beam_size}: greedy search has one beam")
+        if self.max_length and self.max_extra_length is not None:
+            problems.append(f"--max-extra-length {self.max_extra_length}: --max-length says how long outputs may be")
+        if not all(text.strip() for text in self.forbid):
+            problems.append("--forbid: an empty text, which every output holds")
+        if problems:
+            raise SearchError("; ".join(problems))
+        return {**chosen, "forbidden": tuple(text.strip() for text in self.forbid)}
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from heedful.errors import SearchError
 from heedful.model.attention_kernels import Attend, AttentionChoice, Where, equation_1_choice
 from heedful.model.scaled_dot_product_attention import scaled_dot_product_attention
 from heedful.model.transformer import Transformer
@@ -55,6 +56,8 @@ def attention_maps(search: ModelSearch, source: np.ndarray, options: SearchOptio
     with _recorded(search.model) as seen:
         sentence = Sentence(0, source)
         ((_, hypotheses),) = search.alone(sentence, options, attend=attend)
+        if not hypotheses:
+            raise SearchError("no translation was found whose attention could be shown")
         best, layers = hypotheses[0], search.model.config.decoder_layers
         encoder = _stacked(seen, len(source) + 1)
     path, beams = torch.from_numpy(best.rows), options.beams

@@ -5,46 +5,57 @@ hypotheses and compete by score, the best W others live on (as many as W of the 
 slot is done when no completion of a live hypothesis can still be among the n best.
 
 Equal log-probabilities are ordered by beam and then by id, so the result does not depend on how a device sorts.
+
+Samples and greedy search (`advance_samples`) go word by word in the same way, but hypotheses do not compete: each beam
+is one. A sampled word is the one at which the summed probabilities, most probable word first, pass a number in [0, 1)
+that belongs to (seed, sentence, beam, position): a sentence's samples do not depend on what is decoded beside it.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from heedful.data import noise
 from heedful.search.hypotheses import Hypotheses, lengthening, put_last
 from heedful.search.options import SearchOptions
-from heedful.search.restrictions import forced_word, restrict
+from heedful.search.restrictions import Forbidden, forced_word, restrict
 from heedful.symbols import END, PAD
 
 CHUNK = 128
 FEWEST = 8
-"""Chunks for each score that is wanted, below which choosing among all is as fast."""
+"""Chunks for each score that is wanted, below which choosing among all is as fast on a CPU."""
+Highest = Callable[[Tensor, int], tuple[Tensor, Tensor]]
 
 
-def advance_beams(state: Hypotheses, logits_BWV: Tensor, options: SearchOptions) -> None:
+def advance_beams(
+    state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, forbidden: Forbidden | None = None
+) -> None:
     """Take one step in place, given the model's scores for the word after each live hypothesis."""
     width = state.log_probability.size(1)
     at_limit = state.length >= state.limit
-    values, parents, words = _best_continuations(state, logits_BWV, options, count=2 * width)
+    values, parents, words = _best_continuations(state, logits_BWV, options, forbidden)
     ends = words == END
     _keep_ended(state, values.masked_fill(~ends, -torch.inf), parents, options)
     # The first W that do not end: False sorts before True, and a stable sort keeps their order.
     order = ends.to(torch.uint8).sort(dim=1, stable=True).indices[:, :width]
     values, parents, words = (x.gather(1, order) for x in (values, parents, words))
-    _lengthen(state, values, parents, words)
+    _lengthen(state, values, parents, words, forbidden)
     _mark_done(state, options)
     state.done.logical_or_(at_limit)  # scores that are not numbers would never end otherwise
 
 
 def _best_continuations(
-    state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, *, count: int
+    state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, forbidden: Forbidden | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The most probable continuations of each slot: log-probabilities, parents and words, best first."""
+    """The 2W most probable continuations of each slot: log-probabilities, parents and words, best first."""
+    count = 2 * logits_BWV.size(1)
     log_probs_BWV = logits_BWV.log_softmax(-1)
-    forced, forced_values = forced_word(state, log_probs_BWV)
-    restrict(state, log_probs_BWV, options)
+    forced, forced_values = forced_word(state, log_probs_BWV, forbidden)
+    restrict(state, log_probs_BWV, min_length=options.min_length, forbidden=forbidden)
     values, words = top_words(log_probs_BWV, min(count, log_probs_BWV.size(-1)))
     # Where only one word is allowed, it takes the first place of each beam and the others fall out.
     is_forced = (forced >= 0)[:, None, None]
@@ -73,9 +84,11 @@ def _keep_ended(state: Hypotheses, values: Tensor, parents: Tensor, options: Sea
     state.ended_rows.copy_(torch.where((order < width)[..., None], old, new))
 
 
-def _lengthen(state: Hypotheses, values: Tensor, parents: Tensor, words: Tensor) -> None:
+def _lengthen(state: Hypotheses, values: Tensor, parents: Tensor, words: Tensor, forbidden: Forbidden | None) -> None:
     """Make these the live hypotheses."""
     going = lengthening(state)
+    if forbidden is not None:
+        state.spelled.copy_(forbidden.after(state.spelled.gather(1, parents), words))
     state.log_probability.copy_(values)
     state.rows.copy_(torch.where(going[:, None, None], _rows(state.rows, parents), state.rows))
     state.length.add_(going)
@@ -117,14 +130,16 @@ def best_possible(log_probability: Tensor, limit: Tensor, alpha: float) -> Tenso
     return log_probability / length_penalty(limit + 1, alpha, dtype=log_probability.dtype)
 
 
-# Samples and greedy search: hypotheses do not compete, each beam is one
+# Samples and greedy search
 
 
-def advance_samples(state: Hypotheses, logits_BWV: Tensor, options: SearchOptions) -> None:
+def advance_samples(
+    state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, forbidden: Forbidden | None = None
+) -> None:
     """Take one step in place, given the model's scores for the word after each live hypothesis."""
     log_probs_BWV = logits_BWV.log_softmax(-1)
-    forced, forced_values = forced_word(state, log_probs_BWV)
-    restrict(state, log_probs_BWV, options)
+    forced, forced_values = forced_word(state, log_probs_BWV, forbidden)
+    restrict(state, log_probs_BWV, min_length=options.min_length, forbidden=forbidden)
     words = _chosen(state, log_probs_BWV, options)
     values = log_probs_BWV.gather(2, words[..., None]).squeeze(2)
     is_forced = (forced >= 0)[:, None]
@@ -132,6 +147,8 @@ def advance_samples(state: Hypotheses, logits_BWV: Tensor, options: SearchOption
     values = state.log_probability + values
     live = state.log_probability > -torch.inf
     _keep_own(state, values, live & (words == END), options)
+    if forbidden is not None:
+        state.spelled.copy_(forbidden.after(state.spelled, words))
     state.log_probability.copy_(torch.where(live & (words != END), values, -torch.inf))
     going = lengthening(state)
     state.length.add_(going)
@@ -170,9 +187,9 @@ def _keep_own(state: Hypotheses, values: Tensor, ended: Tensor, options: SearchO
 
 
 def uniform_numbers(seed: int, sentence: int, *, beams: int, positions: int) -> np.ndarray:
-    """The numbers that choose a sentence's words, ``[beams, positions]``; the first ones do not depend on how many."""
-    streams = np.random.SeedSequence([seed, sentence]).spawn(beams)
-    return np.stack([np.random.default_rng(stream).random(positions) for stream in streams])
+    """The numbers in [0, 1) that choose a sentence's words, ``[beams, positions]``: a function of all four alone."""
+    places = (np.arange(beams)[:, None] << 32) + np.arange(positions)
+    return (noise.bits(noise.key("sample", seed, sentence), places) >> np.uint64(11)) / 2.0**53
 
 
 # The most probable words
@@ -181,45 +198,45 @@ def uniform_numbers(seed: int, sentence: int, *, beams: int, positions: int) -> 
 def top_words(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """The highest ``count`` of the last axis and their places, by value and then by place.
 
+    Choosing among a whole vocabulary is the most expensive thing in a step after the products. The highest k scores lie
+    in the k chunks of the vocabulary with the highest maxima, of equal ones the first: one pass over all scores finds
+    the maxima, and the choice is made among k chunks.
+
     >>> top_words(torch.tensor([1.0, 3.0, 2.0, 3.0]), 3)
     (tensor([3., 3., 2.]), tensor([1, 3, 2]))
     """
-    if logits.size(-1) < FEWEST * CHUNK * count:
-        return _highest(logits, count)
-    chunks = _chunks(logits, count)
-    if chunks is None:
-        return _highest(logits, count)
-    places = (chunks[..., None] * CHUNK + torch.arange(CHUNK, device=logits.device)).flatten(-2)
-    last = logits.size(-1) - 1
-    among = logits.gather(-1, places.clamp(max=last)).masked_fill_(places > last, -torch.inf)
-    values, index = _highest(among, count)
-    return values, places.gather(-1, index)
+    on_cpu = logits.device.type == "cpu"
+    return _top_words(logits, count, _highest_on_cpu if on_cpu else _highest, fewest=FEWEST if on_cpu else 2)
 
 
-def _chunks(logits: Tensor, count: int) -> Tensor | None:
-    """The chunks that hold the highest scores, in their order; None where ties leave that open."""
+def _top_words(logits: Tensor, count: int, highest: Highest, *, fewest: int) -> tuple[Tensor, Tensor]:
+    if logits.size(-1) < fewest * CHUNK * count:
+        return highest(logits, count)
     whole = logits.size(-1) // CHUNK * CHUNK
     maxima = logits[..., :whole].unflatten(-1, (-1, CHUNK)).amax(-1)
     if whole < logits.size(-1):
         maxima = torch.cat([maxima, logits[..., whole:].amax(-1, keepdim=True)], dim=-1)
-    values, chunks = maxima.topk(count + 1)
-    if _open(values, count):
-        return None
-    return chunks[..., :count].sort(dim=-1).values
+    chunks = highest(maxima, count)[1].sort(dim=-1).values
+    places = (chunks[..., None] * CHUNK + torch.arange(CHUNK, device=logits.device)).flatten(-2)
+    last = logits.size(-1) - 1
+    among = logits.gather(-1, places.clamp(max=last)).masked_fill_(places > last, -torch.inf)
+    values, index = highest(among, count)
+    return values, places.gather(-1, index)
 
 
 def _highest(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """By a stable sort, which no device may do otherwise: `topk` promises nothing about equal scores."""
+    values, places = logits.sort(dim=-1, descending=True, stable=True)
+    return values[..., :count], places[..., :count]
+
+
+def _highest_on_cpu(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The same by `topk`, which is many times faster there, unless a tie lies across the border."""
     values, places = logits.topk(min(count + 1, logits.size(-1)))
-    if _open(values, count):
-        values, places = logits.sort(dim=-1, descending=True, stable=True)
+    if values.size(-1) > count:
+        last, next_ = values[..., count - 1], values[..., count]
+        if ((last == next_) & next_.isfinite()).any():
+            return _highest(logits, count)
     places, order = places[..., :count].sort(dim=-1)
     values, by_value = values[..., :count].gather(-1, order).sort(dim=-1, descending=True, stable=True)
     return values, places.gather(-1, by_value)
-
-
-def _open(values: Tensor, count: int) -> bool:
-    """Whether a tie crosses the border. A GPU takes equals in the order of their places; a CPU takes any of them."""
-    if values.device.type != "cpu" or values.size(-1) <= count:
-        return False
-    last, next_ = values[..., count - 1], values[..., count]
-    return bool(((last == next_) & next_.isfinite()).any())

@@ -19,6 +19,7 @@ from heedful.model.devices import Captures
 from heedful.search.beam_search import advance_beams, advance_samples, uniform_numbers
 from heedful.search.hypotheses import Hypotheses, Hypothesis, empty_hypotheses
 from heedful.search.options import SearchOptions
+from heedful.search.restrictions import Forbidden
 
 STEPS_BETWEEN_LOOKS = 4
 """On a GPU the host asks after so many steps which slots are done: each question waits for the device."""
@@ -60,9 +61,17 @@ class Engine:
     """A number of slots and their scorer."""
 
     def __init__(
-        self, scorer: Scorer, options: SearchOptions, *, slots: int, positions: int, captures: Captures | None = None
+        self,
+        scorer: Scorer,
+        options: SearchOptions,
+        *,
+        slots: int,
+        positions: int,
+        forbidden: Forbidden | None = None,
+        captures: Captures | None = None,
     ) -> None:
         """``positions``: the longest output's words, and one for the start symbol. ``captures``: captures the step."""
+        self._forbidden = forbidden
         self._scorer, self._options, self._positions = scorer, options, positions
         self._state = empty_hypotheses(
             slots=slots,
@@ -145,4 +154,4 @@ class Engine:
     def _step(self, reach: int | None = None) -> None:
         state: Hypotheses = self._state
         logits = self._scorer.step(state.last_ids, state.length, state.rows, reach=reach)
-        self._advance(state, logits, self._options)
+        self._advance(state, logits, self._options, self._forbidden)

@@ -44,6 +44,8 @@ class Hypotheses:
     """[B, T] the id that each position must have; PAD where any may stand."""
     uniform: Tensor
     """[B, W, T] for samples: the numbers in [0, 1) that choose the words."""
+    spelled: Tensor
+    """[B, W] how much of a forbidden text each live hypothesis ends in: a state of `Forbidden`."""
     done: Tensor
     """[B] whether the slot's sentence is finished, or there is none."""
     ended_score: Tensor
@@ -72,6 +74,7 @@ class Hypotheses:
             "ids": START,
             "rows": 0,
             "length": 0,
+            "spelled": 0,
             "done": False,
             "ended_score": -torch.inf,
             "ended_log_probability": -torch.inf,
@@ -133,6 +136,7 @@ def empty_hypotheses(
         limit=torch.zeros(slots, **long),
         prefix=torch.full((slots, positions), PAD, **long),
         uniform=torch.zeros(slots, beams, positions if samples else 0, **real),
+        spelled=torch.zeros(slots, beams, **long),
         done=torch.ones(slots, dtype=torch.bool, device=device),
         ended_score=nothing.clone(),
         ended_log_probability=nothing.clone(),

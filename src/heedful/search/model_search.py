@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -23,6 +24,7 @@ from heedful.search.cached_decoder import CachedAttend, CachedDecoder, padded_id
 from heedful.search.engine import Engine, Sentence
 from heedful.search.hypotheses import Hypothesis
 from heedful.search.options import SearchOptions
+from heedful.search.restrictions import Forbidden, forbidden_tables
 from heedful.symbols import START
 
 SLOTS = {"cpu": 32, "cuda": 256}
@@ -39,13 +41,25 @@ CLASSES = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 class ModelSearch:
     """Finds translations with a model, whose attention must take padded batches."""
 
-    def __init__(self, model: Transformer, *, batch_size: int = 0, half: bool = False, graphs: bool = False) -> None:
-        """``half``: compute in bfloat16 (see `in_half_precision`); ``graphs``: capture the steps, on CUDA."""
-        self.model, self._half, self._graphs = model.eval(), half, graphs
+    def __init__(
+        self,
+        model: Transformer,
+        *,
+        batch_size: int = 0,
+        half: bool = False,
+        graphs: bool = False,
+        subwords: Sequence[bytes] = (),
+    ) -> None:
+        """``half``: compute in bfloat16 (see `in_half_precision`); ``graphs``: capture the steps, on CUDA.
+
+        ``subwords``: the bytes of each id of the output, which only forbidden texts need.
+        """
+        self.model, self._half, self._graphs, self._subwords = model.eval(), half, graphs, subwords
         self.device = model.embedding.weight.device
         self._slots = batch_size or SLOTS[self.device.type]
         self._engines: dict[tuple[int, SearchOptions], Engine] = {}
         self._captures: Captures | None = None
+        self._forbidden: tuple[tuple[str, ...], Forbidden | None] = ((), None)
 
     def search(
         self, sentences: Sequence[Sentence], options: SearchOptions
@@ -70,6 +84,18 @@ class ModelSearch:
         engine = self._engine(len(sentence.source) + 1, options, 1, attend=attend)
         return list(engine.run([sentence]))
 
+    def forbidden(self, options: SearchOptions) -> Forbidden | None:
+        """The automaton of the options' forbidden texts; kept, since making it takes a good part of a second."""
+        if not options.forbidden:
+            return None
+        if options.forbidden != self._forbidden[0]:
+            assert self._subwords, "who forbids texts must say how ids are spelled"
+            missing = self.model.embedding.weight.size(0) - len(self._subwords)
+            tables = forbidden_tables(options.forbidden, [*self._subwords, *[b""] * missing])
+            following, blocked = (torch.from_numpy(table).to(self.device) for table in tables)
+            self._forbidden = options.forbidden, Forbidden(following, blocked)
+        return self._forbidden[1]
+
     def _kept_engine(self, source_positions: int, options: SearchOptions) -> Engine:
         if any(kept != options for _, kept in self._engines):
             self._engines.clear()  # their memory is needed, and so is that of their graphs
@@ -84,6 +110,7 @@ class ModelSearch:
     ) -> Engine:
         positions = -(-(self._limit(source_positions - 1, options) + 1) // 8) * 8
         slots = max(1, min(self._slots, most, MOST_POSITIONS // (positions * options.beams)))
+        self._require_memory(slots, options.beams, positions, source_positions)
         if self._graphs and self._captures is None:
             self._captures = Captures()
         captures = self._captures if attend is None else None
@@ -99,20 +126,40 @@ class ModelSearch:
             captures=captures,
             attend=attend or F.scaled_dot_product_attention,
         )
-        return Engine(decoder, options, slots=slots, positions=positions, captures=captures)
+        forbidden = self.forbidden(options)
+        return Engine(decoder, options, slots=slots, positions=positions, forbidden=forbidden, captures=captures)
+
+    def _require_memory(self, slots: int, beams: int, positions: int, source_positions: int) -> None:
+        """Ask before taking: on a CPU the kernel ends a process that has taken too much."""
+        config, size = self.model.config, 2 if self._half else self.model.embedding.weight.element_size()
+        heads = config.decoder_layers * config.num_heads * (config.key_size + config.value_size)
+        kept = (slots + 1) * heads * (positions * beams + source_positions) * size
+        tables = slots * beams * positions * 8 * 4
+        masks, scores = slots * beams * positions * beams * 5, slots * beams * self.model.embedding.weight.size(0) * 12
+        needed, free = kept + tables + masks + scores, _free_memory(self.device)
+        if free is not None and needed > free:
+            raise SearchError(
+                f"{beams:,} beams of up to {positions:,} subwords need {needed / 2**30:,.1f} GiB of memory, and "
+                f"{free / 2**30:,.1f} GiB are free: lower the beam size or the longest output (max_length, "
+                "max_extra_length)"
+            )
 
     def _limit(self, source_length: int, options: SearchOptions) -> int:
         """The longest output, which learned positions may cut short."""
-        limit, most = options.limit(source_length), self._most_positions
+        limit, most = options.limit(source_length), self.most_positions
         return limit if most is None else min(limit, most - 1)
 
     @property
-    def _most_positions(self) -> int | None:
+    def most_positions(self) -> int | None:
+        """The longest sequence, end included, that learned positions can take; None where there is no such limit."""
         config = self.model.config
         return config.max_positions if config.positions == "learned" else None
 
     def _check(self, sentences: Sequence[Sentence], options: SearchOptions) -> None:
-        most = self._most_positions
+        most, forbidden = self.most_positions, self.forbidden(options)
+        for prefix in {sentence.prefix for sentence in sentences}:
+            if forbidden is not None and not forbidden.allows(prefix):
+                raise SearchError("the prefix holds a text that is forbidden: no output can have both")
         for sentence in sentences:
             length = len(sentence.source) + 1
             if most is not None and length > most:
@@ -195,6 +242,18 @@ def _batches(pairs: Sequence[tuple[np.ndarray, np.ndarray]], *, vocab_size: int)
         batch.append(number)
     if batch:
         yield batch
+
+
+def _free_memory(device: torch.device) -> int | None:
+    """Bytes that can still be taken; None where nobody says."""
+    if device.type == "cuda":
+        unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return torch.cuda.mem_get_info(device)[0] + unused
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError):
+        return None
 
 
 def _class(length: int) -> int:

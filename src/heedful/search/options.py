@@ -1,82 +1,72 @@
-"""What a search is asked for."""
+"""What a search is asked for: each option with its default, help and limits, for Python and the command line."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
-from heedful.config import SearchConfig
+from heedful.config import Rule, SearchConfig, bad_value, setting
 from heedful.errors import SearchError
 
-STOPS = ("exact", "enough")
-METHODS = ("beam", "sample", "greedy")
+SAMPLES_ONLY = ("temperature", "top_k", "top_p", "seed")
+LONGEST = 1_000_000
+_WHOLE = {"at_least": 0, "at_most": LONGEST}
 
 
 @dataclass(frozen=True)
-class SearchOptions:
+class SearchOptions(SearchConfig):
     """How hypotheses are found and ranked; the defaults are the paper's (section 6.1)."""
 
-    method: str = "beam"
-    """``beam``; ``greedy``, the most probable word each time; ``sample``, words drawn by their probability."""
-    beam_size: int = 4
-    """Hypotheses kept at each step; for samples, how many are drawn."""
-    length_penalty: float = 0.6
-    """α of ((5 + length) / 6)^α, by which a log-probability is divided; the length counts the end symbol."""
-    max_extra_length: int = 50
-    """An output has at most the input's length and so many words more."""
-    max_length: int = 0
-    """If not 0: an output has at most so many words, whatever the input."""
-    min_length: int = 0
-    """An output has at least so many words."""
-    n_best: int = 1
-    """Hypotheses returned for each sentence, at most."""
-    stop: str = "exact"
-    """``exact``: a sentence is done when nothing better can come; ``enough``: when beam_size hypotheses have ended."""
-    temperature: float = 1.0
-    """Samples: scores are divided by it."""
-    top_k: int = 0
-    """Samples: from so many most probable words; 0: all."""
-    top_p: float = 1.0
-    """Samples: from the fewest most probable words that have this probability together."""
-    seed: int = 1
-    """Samples: a sentence's are a function of this and of its number."""
-    forbidden: tuple[tuple[int, ...], ...] = ()
-    """Sequences of ids that no output holds."""
+    method: str = setting(
+        "beam",
+        "beam; greedy, the most probable subword each time; sample, subwords drawn by their probability",
+        choices=("beam", "greedy", "sample"),
+    )
+    max_length: int = setting(0, "subwords of an output at most, whatever its input; 0: by max_extra_length", **_WHOLE)
+    min_length: int = setting(0, "subwords that an output has at least", **_WHOLE)
+    n_best: int = setting(1, "outputs for each sentence, at most", at_least=1, at_most=10_000)
+    stop: str = setting(
+        "exact",
+        "exact: search on until nothing better can come; enough: until beam_size outputs have ended",
+        choices=("exact", "enough"),
+    )
+    # Nearer to 0, scores divided by it would be infinite; 100 is as good as even.
+    temperature: float = setting(
+        1.0, "samples: below 1 nearer to the most probable, above 1 freer", at_least=0.01, at_most=100
+    )
+    top_k: int = setting(0, "samples: from so many most probable subwords; 0: all", at_least=0, at_most=1_000_000_000)
+    top_p: float = setting(
+        1.0, "samples: from the fewest subwords that have this probability together", above=0, at_most=1
+    )
+    seed: int = setting(1, "samples: another number gives others", at_least=0, at_most=2**63 - 1)
+    forbidden: tuple[str, ...] = ()
+    """Texts that no output holds, see `heedful.search.restrictions`."""
 
     def __post_init__(self) -> None:
-        problems = {
-            f"method = {self.method}: must be one of {', '.join(METHODS)}": self.method not in METHODS,
-            f"stop = {self.stop}: must be one of {', '.join(STOPS)}": self.stop not in STOPS,
-            f"beam_size = {self.beam_size}: must be at least 1": self.beam_size < 1,
-            f"length_penalty = {self.length_penalty}: must be at least 0": not self.length_penalty >= 0,
-            f"n_best = {self.n_best}: must be at least 1 and at most beam_size = {self.beam_size}": not (
-                1 <= self.n_best <= self.beam_size
-            ),
-            f"min_length = {self.min_length}, max_length = {self.max_length}, max_extra_length = "
-            f"{self.max_extra_length}: must be at least 0": min(self.min_length, self.max_length, self.max_extra_length)
-            < 0,
-            f"min_length = {self.min_length} is above max_length = {self.max_length}": 0
-            < self.max_length
-            < self.min_length,
-            f"temperature = {self.temperature}: must be above 0": not self.temperature > 0,
-            f"top_k = {self.top_k}: must be at least 0": self.top_k < 0,
-            f"top_p = {self.top_p}: must be above 0 and at most 1": not 0 < self.top_p <= 1,
-            "a forbidden sequence is empty": not all(self.forbidden),
-        }
-        if any(problems.values()):
-            raise SearchError("; ".join(problem for problem, found in problems.items() if found))
+        values = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
+        texts = values.pop("forbidden")
+        problems = [
+            f"{name} = {value}: {problem}"
+            for name, value in values.items()
+            if (problem := bad_value(f"search.{name}", value, SearchOptions))
+        ]
+        if not isinstance(texts, tuple) or not all(isinstance(text, str) and text.strip() for text in texts):
+            problems.append(f"forbidden = {texts!r:.80}: must be a tuple of texts, none of them empty")
+        asked = {name for name, value in values.items() if value != rule_of(name)[0]}
+        problems = problems or conflicts(values, asked, shown=lambda name: f"{name} = {values[name]}")
+        if problems:
+            raise SearchError("; ".join(problems))
 
     @classmethod
     def of(cls, config: SearchConfig) -> SearchOptions:
         """What a model's configuration asks for."""
-        return cls(
-            beam_size=config.beam_size,
-            length_penalty=config.length_penalty,
-            max_extra_length=config.max_extra_length,
-        )
+        return cls(**dataclasses.asdict(config))
 
     @property
     def beams(self) -> int:
-        """Rows that a sentence needs."""
+        """Rows that a sentence needs; greedy search has one, whatever beam_size is."""
         return 1 if self.method == "greedy" else self.beam_size
 
     def limit(self, source_length: int) -> int:
@@ -86,3 +76,31 @@ class SearchOptions:
     def greedy(self) -> SearchOptions:
         """The same, with the most probable word each time."""
         return replace(self, method="greedy", beam_size=1, n_best=1)
+
+
+def rule_of(name: str) -> tuple[Any, Rule]:
+    """The default of an option, and what it means and allows."""
+    item = next(item for item in dataclasses.fields(SearchOptions) if item.name == name)
+    return item.default, item.metadata["rule"]
+
+
+def conflicts(values: Mapping[str, Any], asked: Collection[str], *, shown: Callable[[str], str]) -> list[str]:
+    """What cannot be honoured beside the other options: a line for each, with the option as it is ``shown``.
+
+    ``asked``: the names of the options that somebody asked for.
+    """
+    method = values["method"]
+    problems = [
+        f"{shown(name)}: for samples alone, and this is {method} search"
+        for name in SAMPLES_ONLY
+        if name in asked and method != "sample"
+    ]
+    if "stop" in asked and method != "beam":
+        problems.append(f"{shown('stop')}: for beam search alone, and this is {method} search")
+    if method == "greedy" and values["n_best"] > 1:
+        problems.append(f"{shown('n_best')}: greedy search finds one output")
+    elif values["n_best"] > values["beam_size"]:
+        problems.append(f"{shown('n_best')}: must be at most {shown('beam_size')}")
+    if 0 < values["max_length"] < values["min_length"]:
+        problems.append(f"{shown('min_length')} is above {shown('max_length')}")
+    return problems

@@ -5,12 +5,11 @@ The only place where search and text meet. It reads no files but the model's, an
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
-import math
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +17,7 @@ import torch
 
 from heedful.errors import SearchError
 from heedful.evaluation.alignments import (
+    Links,
     aligning_layer,
     hard_alignment,
     pharaoh,
@@ -25,107 +25,35 @@ from heedful.evaluation.alignments import (
     word_weights,
     words_of,
 )
-from heedful.evaluation.translation_scores import perplexity
 from heedful.model.attention_kernels import choose_attention
 from heedful.model.devices import chosen_device, computes_in_half
 from heedful.runs.models import SavedModel, read_model
 from heedful.search.attention_maps import AttentionMaps, attention_maps, forced_maps
 from heedful.search.engine import Sentence
 from heedful.search.hypotheses import Hypothesis
+from heedful.search.lines import Likelihood, Part, Scored, Translated, Translation, distinct, parts_of
 from heedful.search.model_search import SLOTS, ModelSearch, forced_log_probabilities, in_half_precision
 from heedful.search.options import SearchOptions
 from heedful.symbols import END_LABEL
 from heedful.text.cleaning import clean_line
-from heedful.text.sentences import in_parts
 
 PRECISIONS = ("float32", "float64", "bfloat16")
 BATCHES_AT_ONCE = 16
 """Batches that are read, sorted by length and translated before their output appears."""
 MOST_SOURCE_TOKENS = 256
 """A longer line is translated in parts: no model has learned to translate pages."""
+MOST_READ_TOKENS = 4096
+"""Of a side, where a translation is given: what attention and scores take grows with the square of it."""
+MOST_SHOWN_TOKENS = 1024
+"""Of a given translation whose every attention weight is shown."""
+_BREAKS = {*map(chr, range(32)), "\x7f", "\x85", "\u2028", "\u2029"}
 
 Report = Callable[[str, int, int | None], None]
 """Called with what is being done, how many are done, and of how many."""
 
 
-@dataclass(frozen=True)
-class Translation:
-    """One translation of a line."""
-
-    text: str
-    score: float
-    """The log-probability divided by the length penalty: what translations are ranked by."""
-    log_probability: float
-    """Of all its subwords and the end symbol."""
-    ids: tuple[int, ...]
-    """Its subwords; of a line that was cut into parts, those of all parts."""
-
-
-@dataclass(frozen=True)
-class Scored:
-    """What a model thinks of a given translation."""
-
-    log_probability: float
-    """Of all its subwords and the end symbol."""
-    token_log_probabilities: tuple[float, ...]
-    """Of each subword, and last of the end symbol."""
-    pieces: tuple[str, ...]
-    """The subwords as text; the end symbol is not among them."""
-
-    @property
-    def tokens(self) -> int:
-        """Subwords, and one for the end symbol."""
-        return len(self.token_log_probabilities)
-
-
-@dataclass(frozen=True)
-class Translated:
-    """Translations, and how fast they came; tokens are subwords, END included."""
-
-    outputs: list[str]
-    tokens: int
-    seconds: float
-    device: str
-
-    @property
-    def speed(self) -> dict[str, str | float]:
-        """Sentences and tokens in a second, and where."""
-        return {
-            "device": self.device,
-            "seconds": self.seconds,
-            "sentences_per_second": len(self.outputs) / self.seconds,
-            "target_tokens_per_second": self.tokens / self.seconds,
-        }
-
-
-@dataclass(frozen=True)
-class Likelihood:
-    """How probable a model finds the references; every sentence ends in one more subword and one more word."""
-
-    log_probability: float
-    subwords: int
-    words: int
-
-    def described(self) -> dict[str, float | None]:
-        """The numbers as JSON has them: null for what is not finite."""
-        numbers = {
-            "per_subword": perplexity(-self.log_probability, self.subwords),
-            "per_word": perplexity(-self.log_probability, self.words),
-            **dataclasses.asdict(self),
-        }
-        return {name: number if math.isfinite(number) else None for name, number in numbers.items()}
-
-
 def _no_report(stage: str, done: int, total: int | None) -> None:
     pass
-
-
-def distinct(translations: Iterable[Translation]) -> list[Translation]:
-    """Without those that read like one before: different subwords may spell the same text."""
-    found: dict[str, Translation] = {}
-    for translation in translations:
-        found.setdefault(translation.text, translation)
-    return list(found.values())
 
 
 class Translator:
@@ -138,9 +66,16 @@ class Translator:
     """
 
     def __init__(
-        self, saved: SavedModel, *, device: str = "auto", precision: str = "auto", batch_size: int = 0
+        self,
+        saved: SavedModel,
+        *,
+        device: str = "auto",
+        precision: str = "auto",
+        batch_size: int = 0,
+        notice: Callable[[str], object] = warnings.warn,
     ) -> None:
-        self.saved = saved
+        """``notice``: called with what a user should know and that stops nothing."""
+        self.saved, self._notice = saved, notice
         self.device = chosen_device(device, error=SearchError)
         self.precision = _precision(precision, self.device)
         self.batch_size = batch_size or SLOTS[self.device.type]
@@ -149,7 +84,13 @@ class Translator:
         model.use(choose_attention(saved.config.model, device=self.device, half_precision=False))
         self._half = half
         self.model = in_half_precision(model) if half else model
-        self._search = ModelSearch(self.model, batch_size=batch_size, half=half, graphs=self.device.type == "cuda")
+        self._search = ModelSearch(
+            self.model,
+            batch_size=batch_size,
+            half=half,
+            graphs=self.device.type == "cuda",
+            subwords=saved.target_subwords.id_bytes,
+        )
 
     @classmethod
     def load(
@@ -178,6 +119,8 @@ class Translator:
         depend.
         """
         options = options or self.options
+        if broken := _BREAKS.intersection(prefix):
+            raise SearchError(f"the prefix {prefix!r:.80} holds {min(broken)!a}: a translation is one line of text")
         lines = iter(lines)
         while block := list(itertools.islice(lines, BATCHES_AT_ONCE * self.batch_size)):
             yield from self._block(block, options, prefix=prefix, first=first)
@@ -187,11 +130,17 @@ class Translator:
         self, lines: list[str], options: SearchOptions, *, prefix: str, first: int
     ) -> Iterator[list[Translation]]:
         forced = tuple(self.saved.target_subwords.encode([prefix])[0].tolist())
-        parts = [self._parts(line, number) for number, line in enumerate(lines, start=first + 1)]
+        parts = [self._parts(line) for line in lines]
+        for number, own in enumerate(parts, start=first + 1):
+            if any(part.in_sentence for part in own):
+                self._notice(
+                    f"line {number:,}: a sentence of more than {MOST_SOURCE_TOKENS} subwords has no full stop to cut "
+                    "it at and was cut between words: its translation may be wrong there"
+                )
         sentences = [
-            Sentence((first + owner << 16) + place, source, forced if place == 0 else ())
+            Sentence((first + owner << 16) + place, part.ids, forced if place == 0 else ())
             for owner, own in enumerate(parts)
-            for place, source in enumerate(own)
+            for place, part in enumerate(own)
         ]
         found: dict[int, dict[int, list[Hypothesis]]] = {owner: {} for owner in range(len(lines))}
         ready = 0
@@ -206,27 +155,14 @@ class Translator:
                 yield self._translations([own[number] for number in sorted(own)], options)
                 ready += 1
 
-    def _parts(self, line: str, number: int) -> list[np.ndarray]:
-        """The ids of a line, or of its parts if it is too long; none of an empty line."""
-        line = clean_line(line)
-        if not line:
-            return []
-        encode = self.saved.source_subwords.encode
-        ids = encode([line])[0]
-        if len(ids) <= MOST_SOURCE_TOKENS:
-            return [ids]
-        parts = encode(in_parts(line, fits=lambda part: len(encode([part])[0]) <= MOST_SOURCE_TOKENS))
-        longest = max(map(len, parts))
-        if longest > MOST_SOURCE_TOKENS:
-            raise SearchError(
-                f"line {number}: a sentence of {longest} subwords, and it has no full stop to cut it at; at most "
-                f"{MOST_SOURCE_TOKENS} can be translated at once: put line breaks into it"
-            )
-        return parts
+    def _parts(self, line: str) -> list[Part]:
+        return parts_of(clean_line(line), encode=self.saved.source_subwords.encode, most=MOST_SOURCE_TOKENS)
 
     def _translations(self, parts: list[list[Hypothesis]], options: SearchOptions) -> list[Translation]:
         if not parts:
             return [Translation("", 0.0, 0.0, ())]
+        if not all(parts) and options.forbidden:
+            raise SearchError("no translation is left: whatever the model could say holds a forbidden text")
         if not all(parts):
             raise SearchError(f"the scores of {self.saved.weights_from} are not numbers: its training broke down")
         count = max(map(len, parts))
@@ -237,6 +173,7 @@ class Translator:
                 sum(part.score for part in whole),
                 sum(part.log_probability for part in whole),
                 tuple(int(id_) for part in whole for id_ in part.ids),
+                tuple(len(part.ids) for part in whole),
             )
             for whole in combined
         ]
@@ -250,13 +187,25 @@ class Translator:
         """What the model thinks of each target as a translation of its source."""
         pairs = iter(pairs)
         source_subwords, target_subwords = self.saved.source_subwords, self.saved.target_subwords
+        most = min(MOST_READ_TOKENS, self._search.most_positions or MOST_READ_TOKENS)
+        first = 1
         while block := list(itertools.islice(pairs, BATCHES_AT_ONCE * self.batch_size)):
             sources = source_subwords.encode([clean_line(source) for source, _ in block])
             targets = target_subwords.encode([clean_line(target) for _, target in block])
-            found = forced_log_probabilities(self.model, list(zip(sources, targets, strict=True)), half=self._half)
-            for ids, values in zip(targets, found, strict=True):
+            longest = [max(len(source), len(target)) + 1 for source, target in zip(sources, targets, strict=True)]
+            too_long = next((place for place, length in enumerate(longest) if length > most), None)
+            given = list(zip(sources, targets, strict=True))[:too_long]
+            for (_, ids), values in zip(
+                given, forced_log_probabilities(self.model, given, half=self._half), strict=True
+            ):
                 pieces = tuple(target_subwords.pieces(ids))
                 yield Scored(float(values.sum()), tuple(float(value) for value in values), pieces)
+            if too_long is not None:
+                raise SearchError(
+                    f"line {first + too_long:,} has {longest[too_long]:,} subwords, its end included; at most {most:,} "
+                    "can be scored: cut it, or leave it out"
+                )
+            first += len(block)
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Scored]:
         """What the model thinks of each target as a translation of its source."""
@@ -290,24 +239,37 @@ class Translator:
 
     def attention(self, line: str, *, target: str | None = None, options: SearchOptions | None = None) -> AttentionMaps:
         """Every attention weight of the computation that translates a line, or that is given its translation."""
-        parts = self._parts(line, 1)
+        parts = self._parts(line)
         if len(parts) != 1:
             raise SearchError("attention is shown for one sentence: the text is " + ("too long" if parts else "empty"))
+        source_ids = parts[0].ids
         if target is not None:
             ids = self.saved.target_subwords.encode([clean_line(target)])[0]
-            hypothesis, weights = forced_maps(self.model, parts[0], ids, half=self._half)
+            self._require_shown(len(ids) + 1)
+            hypothesis, weights = forced_maps(self.model, source_ids, ids, half=self._half)
         else:
-            hypothesis, weights = attention_maps(self._search, parts[0], options or self.options)
+            hypothesis, weights = attention_maps(self._search, source_ids, options or self.options)
         source, target_subwords = self.saved.source_subwords, self.saved.target_subwords
         return AttentionMaps(
             clean_line(line),
             self._text(hypothesis.ids),
-            [*source.pieces(parts[0]), END_LABEL],
+            [*source.pieces(source_ids), END_LABEL],
             [*target_subwords.pieces(hypothesis.ids), END_LABEL],
             **weights,
             log_probability=hypothesis.log_probability,
             score=hypothesis.score,
         )
+
+    def _require_shown(self, length: int) -> None:
+        """Raise where a given translation is too long to be shown."""
+        most = min(MOST_SHOWN_TOKENS, self._search.most_positions or MOST_SHOWN_TOKENS)
+        if length > most:
+            config = self.saved.config.model
+            weights = config.decoder_layers * config.num_heads * length**2 * 4
+            raise SearchError(
+                f"the translation has {length:,} subwords, its end included, whose weights alone take "
+                f"{weights / 2**30:,.1f} GiB; at most {most:,} can be shown: give a shorter one"
+            )
 
     def alignments(self, line: str, translations: Sequence[Translation], *, layer: int | None = None) -> list[str]:
         """For each translation of a line the source word that each of its words attends to most, in Pharaoh's format.
@@ -318,24 +280,29 @@ class Translator:
         layer = aligning_layer(layers) if layer is None else layer
         if not 1 <= layer <= layers:
             raise SearchError(f"layer {layer}: this model's decoder has layers 1 to {layers}")
-        source = self.saved.source_subwords.encode([clean_line(line)])[0]
-        source_words = words_of(self.saved.source_subwords.pieces(source))
-        found: list[str] = []
-        for translation in translations:
-            target_words = words_of(self.saved.target_subwords.pieces(translation.ids))
-            if not target_words:
-                found.append("")
-                continue
-            _, weights = forced_maps(self.model, source, np.array(translation.ids), half=self._half)
-            soft = word_weights(soft_alignment(weights["cross"][layer - 1]), source=source_words, target=target_words)
-            found.append(pharaoh(hard_alignment(soft)))
-        return found
+        parts = self._parts(line)
+        return [pharaoh(self._links(parts, translation, layer)) for translation in translations]
+
+    def _links(self, parts: Sequence[Part], translation: Translation, layer: int) -> Links:
+        """The links of all parts, each beginning where the words of those before it end."""
+        links: set[tuple[int, int]] = set()
+        source_begin = target_begin = 0
+        for part, ids in zip(parts, translation.parts if parts else (), strict=True):
+            source_words = words_of(self.saved.source_subwords.pieces(part.ids))
+            target_words = words_of(self.saved.target_subwords.pieces(ids))
+            source_begin -= part.joined
+            if target_words:
+                _, weights = forced_maps(self.model, part.ids, np.array(ids), half=self._half)
+                cross = soft_alignment(weights["cross"][layer - 1])
+                found = hard_alignment(word_weights(cross, source=source_words, target=target_words))
+                links |= {(source + source_begin, target + target_begin) for source, target in found}
+            source_begin, target_begin = source_begin + len(source_words), target_begin + len(target_words)
+        return frozenset(links)
 
     def forbidding(self, words: Iterable[str], options: SearchOptions | None = None) -> SearchOptions:
-        """The options, with these words forbidden: no output holds the subwords of one in a row."""
+        """The options, with these texts forbidden: no translation holds one as a whole word, however it is spelled."""
         options = options or self.options
-        ids = [tuple(ids.tolist()) for ids in self.saved.target_subwords.encode([word.strip() for word in words])]
-        return replace(options, forbidden=(*options.forbidden, *ids))
+        return replace(options, forbidden=(*options.forbidden, *words))
 
 
 def load(model: Path | str, *, device: str = "auto", precision: str = "auto", batch_size: int = 0) -> Translator:

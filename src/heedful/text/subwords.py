@@ -143,6 +143,11 @@ class Subwords:
         return sorted(names, key=names.__getitem__)
 
     @property
+    def id_bytes(self) -> list[bytes]:
+        """The bytes that each id spells; those of control ids are none."""
+        return self._bytes
+
+    @property
     def byte_ids(self) -> list[int]:
         """The id of each byte."""
         vocabulary = self._tokenizer.get_vocab()
