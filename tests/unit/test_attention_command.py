@@ -29,10 +29,6 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[Any, ..
         def __init__(self, model: str | None) -> None:
             self.model = model
 
-        def forbidding(self, words: tuple[str, ...], options: SearchOptions) -> SearchOptions:
-            assert not words
-            return options
-
         def attention(self, sentence: str, *, target: str | None, options: SearchOptions) -> AttentionMaps:
             assert options == self.options
             calls.append((self.model, sentence, target))
@@ -109,8 +105,11 @@ def test_the_alignment_is_a_line_for_the_next_program(
         (["a\nb"], "the sentence has 2 lines; one sentence at a time"),
         (["a", "--target", ""], "--target is empty"),
         (["a", "--weights"], "--weights adds the weights to what --json prints"),
-        (["a", "--layer", "4"], "--layer 4: this model's decoder has layers 1 to 3"),
+        (["a", "--json", "--layer", "4"], "--layer 4: this model's decoder has layers 1 to 3"),
         (["a", "--layer", "0"], "--layer 0"),
+        (["a", "--layer", "2"], "--layer 2: for --png, --alignment or --json"),
+        (["a", "--target", "b", "--beam-size", "2"], "--beam-size: --target is given, and nothing is searched for"),
+        (["a", "--top-k", "2"], "--top-k 2: for samples alone, and this is beam search"),
         (["a", "--output", "."], ". is a folder"),
         (["a", "--png", "file"], "--png file is a file, not a folder"),
     ],

@@ -69,6 +69,11 @@ def attention(
     """
     if not (output or png or alignment or as_json):
         output = PAGE
+    if layer is not None and not (png or alignment or as_json):
+        raise HeedfulError(f"--layer {layer}: for --png, --alignment or --json; the page shows every layer")
+    if target is not None:
+        search.require_none("--target is given, and nothing is searched for")
+    search.asked()  # what cannot be honoured is said before the model is loaded
     _check(sentence, target, weights=weights, as_json=as_json)
     _check_places(output, png, overwrite=overwrite)
     translator = model.translator()

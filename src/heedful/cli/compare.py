@@ -69,6 +69,9 @@ def compare(
     heedful compare old.out runs/base --source test.en --reference test.de --json
     """
     files = [path for path in (a, b) if not _is_model(path)]
+    if len(files) == 2:
+        search.require_none(f"{a} and {b} are files, and nothing is searched for")
+    search.asked()  # what cannot be honoured is said before anything is read
     if len(files) < 2 and source is None:
         raise ScoreError(f"{b if a in files else a} is a model, and --source was not given to translate")
     read = [(path, read_lines(path)) for path in (reference, source, *files) if path is not None]

@@ -11,7 +11,7 @@ from heedful.cli.model_options import ModelOptions, SearchChoices
 from heedful.cli.options import AsJson, Draws, Examples, Flag, Seed
 from heedful.cli.progress import progress
 from heedful.cli.terminal import print_json
-from heedful.cli.text_output import require_writable, write_lines
+from heedful.cli.text_files import require_place, write_lines
 from heedful.errors import ScoreError
 from heedful.evaluation.paper_bleu import language_of, require_language
 from heedful.evaluation.sentences import TestSet
@@ -75,6 +75,9 @@ def evaluate(
     if hypothesis is None and source is not None:
         model = model.named()
     _require_sense(model.model, hypothesis, source=source, output=output)
+    if hypothesis is not None:
+        search.require_none("--hypothesis is there already, and nothing is searched for")
+    search.asked()  # what cannot be honoured is said before anything is read
     language = language or language_of(reference)
     require_language(language)
     files = [(path, read_lines(path)) for path in (reference, source, hypothesis) if path is not None]
@@ -82,7 +85,7 @@ def evaluate(
     lines = dict(files)
     test = TestSet(lines[reference], None if source is None else lines[source])
     if output is not None:
-        require_writable(output, overwrite=overwrite)
+        require_place(output, overwrite=overwrite)
     named = {"source": source, "reference": reference, "model": model.model, "hypothesis": hypothesis}
     facts: dict[str, Any] = {name: None if path is None else str(path) for name, path in named.items()}
     if model.model is not None:
@@ -121,8 +124,8 @@ def _of_model(
     translator = model.translator()
     options = search.options(translator)
     with progress(unit="sentences", quiet=quiet) as report:
+        likelihood = translator.likelihood(sources, test.references, report=report)  # first: it may refuse a reference
         found = translator.measured(sources, options=options, report=report)
-        likelihood = translator.likelihood(sources, test.references, report=report)
     return found.outputs, {
         "search": dataclasses.asdict(options),
         "speed": found.speed,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
 from heedful.cli.options import Bounds, Threads, whole_number
+from heedful.cli.terminal import say
 from heedful.errors import SearchError
 from heedful.runs.names import DEFAULT, default_model
 from heedful.search.options import SearchOptions, conflicts, rule_of
@@ -74,7 +74,7 @@ class ModelOptions:
             device=self.device,
             precision=self.precision,
             batch_size=self.batch_size,
-            notice=lambda text: print(text, file=sys.stderr),
+            notice=say,
         )
 
 

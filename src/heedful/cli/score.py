@@ -12,7 +12,7 @@ from heedful.cli.model_options import ModelOptions
 from heedful.cli.options import AsJson, Flag
 from heedful.cli.progress import progress
 from heedful.cli.terminal import print_text, say
-from heedful.cli.text_input import count_lines
+from heedful.cli.text_files import count_lines
 from heedful.errors import TextError
 from heedful.evaluation.translation_scores import perplexity
 from heedful.text.reading import text_lines
@@ -53,8 +53,9 @@ def score(
     """
     total = None
     for path in (source, target):
-        next(text_lines(path), None)  # a file that cannot be read is said before the model is loaded
         total = count_lines(path)
+        if path.is_file():  # what cannot be read is said before the model is loaded; a pipe can be read once
+            next(text_lines(path), None)
     translator = model.translator()
     pairs = _pairs(source, target)
     count, sum_, tokens, words = 0, 0.0, 0, 0

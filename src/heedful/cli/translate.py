@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,9 +12,7 @@ from cyclopts import Parameter
 from heedful.cli.model_options import ModelOptions, SearchChoices
 from heedful.cli.options import AsJson, Flag, whole_number
 from heedful.cli.progress import progress
-from heedful.cli.terminal import print_text
-from heedful.cli.text_input import count_lines, standard_input
-from heedful.cli.text_output import new_text, require_writable
+from heedful.cli.text_files import count_lines, new_text, require_place, standard_input
 from heedful.errors import SearchError
 from heedful.text.reading import text_lines
 
@@ -42,8 +39,9 @@ def translate(
 
     The text is the arguments, the lines of --input, or the lines of standard input. Translations come in the order of
     the input, one line each; an empty line stays empty. A line of more than 256 subwords is translated sentence by
-    sentence. With --n-best, --scores or --alignment a line has more columns, separated by tabs: the number of the input
-    line (with --n-best), the score (with --scores), the translation, the alignment.
+    sentence; a longer sentence is cut between words, which is said on standard error. With --n-best, --scores or
+    --alignment a line has more columns, separated by tabs: the number of the input line (with --n-best), the score
+    (with --scores), the translation, the alignment.
 
     Parameters
     ----------
@@ -80,16 +78,18 @@ def translate(
     """
     if text and input_:
         raise SearchError("give text or --input, not both")
+    if alignment_layer is not None and not alignment:
+        raise SearchError(f"--alignment-layer {alignment_layer}: for --alignment alone; give both")
     if output:
-        require_writable(output, overwrite=overwrite)
+        require_place(output, overwrite=overwrite)
+    search.asked(n_best=n_best)  # what cannot be honoured is said before the model is loaded
     total = count_lines(input_) if input_ else len(text) or None
     translator = model.translator()
     options = search.options(translator, n_best=n_best)
     blocks: Iterable[Iterable[str]] = [text_lines(input_)] if input_ else [text] if text else standard_input()
     quiet = quiet or not input_
     done = 0
-    writer = new_text(output) if output else contextlib.nullcontext(print_text)
-    with writer as write, progress(unit="lines", quiet=quiet) as report:
+    with new_text(output) as write, progress(unit="lines", quiet=quiet) as report:
         for block in blocks:
             sources: list[str] = []
             found = translator.hypotheses(_noted(block, sources), options, prefix=prefix, first=done)
