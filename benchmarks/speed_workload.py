@@ -19,8 +19,9 @@ import numpy as np
 
 from heedful import __version__
 from heedful.data.corpus_writer import SplitWriter, stored_file
-from heedful.data.folder import new_folder
 from heedful.data.manifest import Manifest, StoredVocabularies, StoredVocabulary, TextRecord, write_manifest
+from heedful.errors import CorpusError
+from heedful.files import new_folder
 from heedful.text.subwords import Subwords
 
 LENGTHS = Path(__file__).parent / "speed_lengths.npy"
@@ -63,7 +64,7 @@ def main() -> None:
     subwords = generated_subwords()
     assert subwords.vocab_size == VOCABULARY, subwords.vocab_size
     random = np.random.default_rng(3)
-    with new_folder(arguments.output, overwrite=True) as folder:
+    with new_folder(arguments.output, error=CorpusError) as folder:
         with SplitWriter(folder, split="train", id_type=np.uint16) as writer:
             for begin in range(0, PAIRS, 10_000):
                 part = lengths[begin : begin + 10_000].astype(int) - 1

@@ -178,11 +178,12 @@ def write_json(path: Path, value: Any) -> None:
 
 
 @contextlib.contextmanager
-def new_folder(place: Path, *, error: type[HeedfulError]) -> Iterator[Path]:
+def new_folder(place: Path, *, error: type[HeedfulError], doing: str = "writing") -> Iterator[Path]:
     """A folder to fill that takes its place, and that of what is there, when the block ends without an error.
 
     Whether what is there may go is for the caller to ask first (`require_only_ours`). One that a killed process left
     unfinished is removed at the next start; one that another process is filling at this moment is refused.
+    ``doing``: what that process is said to be doing.
     """
     try:
         place = place.resolve()
@@ -190,12 +191,13 @@ def new_folder(place: Path, *, error: type[HeedfulError]) -> Iterator[Path]:
             raise error(f"{place} cannot be made: it is the root of all folders")
         hidden, replaced = (place.with_name(f".{place.name}.{state}") for state in ("writing", "replaced"))
         place.parent.mkdir(parents=True, exist_ok=True)
-        _clear_leftovers(place, hidden, replaced, error)
+        busy = f"another process is {doing} {place} (its folder is {hidden})"
+        _clear_leftovers(place, hidden, replaced, error=error, busy=busy)
         hidden.mkdir()
     except OSError as problem:
         raise error(f"{place} cannot be made: {reason(problem)}") from None
     try:
-        with locked(hidden, error=error, busy=f"another process is writing {place} (its folder is {hidden})"):
+        with locked(hidden, error=error, busy=busy):
             yield hidden
         (hidden / LOCK).unlink(missing_ok=True)
         for path in [*hidden.rglob("*"), hidden]:
@@ -210,14 +212,13 @@ def new_folder(place: Path, *, error: type[HeedfulError]) -> Iterator[Path]:
     shutil.rmtree(replaced, ignore_errors=True)
 
 
-def _clear_leftovers(place: Path, hidden: Path, replaced: Path, error: type[HeedfulError]) -> None:
+def _clear_leftovers(place: Path, hidden: Path, replaced: Path, *, error: type[HeedfulError], busy: str) -> None:
     if replaced.exists():  # killed between the two renames
         if place.exists():
             shutil.rmtree(replaced)
         else:
             replaced.rename(place)
     if hidden.exists():
-        busy = f"another process is writing {place} (its folder is {hidden})"
         with locked(hidden, error=error, busy=busy):
             shutil.rmtree(hidden)
 

@@ -81,7 +81,7 @@ def two(target: str) -> list[str]:
         (["--source", "good.en"], "--source was given 1 times and --target 0 times"),
         ([*two("good.de"), "--exclude", "missing.de"], "there is no file {folder}/missing.de"),
         ([*two("good.de"), "--valid-source", "good.en"], "--valid-source was given 1 times and --valid-target 0"),
-        ([*two("good.de"), "--vocab-size", "100"], "a vocabulary of 100 subwords is too small"),
+        ([*two("good.de"), "--vocab-size", "100"], "--vocab-size 100: must be at least 259"),
         ([*two("good.de"), "--keep", "dupes"], "--keep dupes: there is no such rule; there are empty, identical"),
         ([*two("good.de"), "--max-length", "1"], "--max-length 1: must be at least 2"),
         ([*two("good.de"), "--max-ratio", "0"], "--max-ratio 0: must be at least 1"),

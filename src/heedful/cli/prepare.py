@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,7 +13,7 @@ from heedful.cli.terminal import console, plain_table, print_json, visible
 from heedful.config import DataConfig
 from heedful.errors import TextError
 from heedful.prepare.pipeline import prepare as make_corpus
-from heedful.prepare.request import SAMPLE_PAIRS, Request
+from heedful.prepare.request import BOUNDS, SAMPLE_PAIRS, Request
 from heedful.runs.names import bundled_models
 from heedful.text.cleaning import Rules
 from heedful.text.pairs import ParallelText, json_lines, two_files
@@ -33,16 +34,16 @@ def prepare(
     valid_tsv: Repeated = (),
     valid_jsonl: Repeated = (),
     exclude: Repeated = (),
-    vocab_size: Annotated[int | None, whole_number(1, 10_000_000)] = None,
+    vocab_size: Annotated[int | None, whole_number(*BOUNDS["vocab_size"])] = None,
     separate_vocabularies: Flag = False,
     tokenizer: Path | None = None,
-    max_length: Annotated[int, whole_number(2, 1_000_000_000)] = DataConfig.max_length,
-    max_ratio: Annotated[float, number(1, 1_000_000_000)] = DataConfig.max_ratio,
+    max_length: Annotated[int, whole_number(*BOUNDS["max_length"])] = DataConfig.max_length,
+    max_ratio: Annotated[float, number(*BOUNDS["max_ratio"])] = DataConfig.max_ratio,
     keep: Repeated = (),
     on_bad_line: Literal["error", "drop"] = "error",
     sample_pairs: Annotated[int, whole_number(1)] = SAMPLE_PAIRS,
-    bpe_dropout: Annotated[float, number(0, 1, below=True)] = 0.0,
-    copies: Annotated[int, whole_number(1, 1000)] = 1,
+    bpe_dropout: Annotated[float, number(*BOUNDS["bpe_dropout"], below=True)] = 0.0,
+    copies: Annotated[int, whole_number(*BOUNDS["copies"])] = 1,
     seed: Seed = 1,
     overwrite: Flag = False,
     quiet: Flag = False,
@@ -79,7 +80,8 @@ def prepare(
     valid_jsonl
         Validation text as JSON lines.
     exclude
-        Test sets in either language: a pair with a side that is one of their lines is never trained on.
+        Test sets in either language: a pair with a side that is one of their lines is never trained on. Of a line with
+        tabs its fields count too, and of JSON lines every text in them, whatever its field is called.
     vocab_size
         Subwords in the vocabulary; 37000 unless the corpus is small.
     separate_vocabularies
@@ -143,7 +145,7 @@ def prepare(
 
 def _vocabulary(tokenizer: Path) -> Path:
     """The folder that is meant: what is there, or else the model of this name."""
-    return tokenizer if tokenizer.exists() else bundled_models().get(str(tokenizer), tokenizer)
+    return tokenizer if _is_there(tokenizer) else bundled_models().get(str(tokenizer), tokenizer)
 
 
 def _corpora(
@@ -173,7 +175,7 @@ def _corpora(
 def _weighted(name: str) -> tuple[Path, float | None]:
     """``train.en@2`` is the file train.en with weight 2, unless there is a file of the whole name."""
     path, at, number = name.rpartition("@")
-    if not at or Path(name).exists():
+    if not at or _is_there(name):
         return Path(name), None
     try:
         weight = float(number)
@@ -182,6 +184,10 @@ def _weighted(name: str) -> tuple[Path, float | None]:
     if not 0 < weight < 1000:
         raise TextError(f"{name}: a weight must be above 0 and below 1000")
     return Path(path), weight
+
+
+def _is_there(path: Path | str) -> bool:
+    return os.path.exists(path)  # noqa: PTH110 (Path.exists raises for a name that is too long to be one)
 
 
 def _print(report: dict[str, Any], output: Path, seconds: float) -> None:
@@ -203,6 +209,9 @@ def _print(report: dict[str, Any], output: Path, seconds: float) -> None:
     table.add_row("kept", f"{pairs['kept']:,}", f"{pairs['kept'] / pairs['read']:.1%}")
     out.print(table, "")
     _print_sides(out, report)
+    for entry in report["exclude"]:
+        found = f"{entry['found']:,} of its {entry['texts']:,} texts stood in the training text"
+        out.print(Text(f"excluded {entry['file']}: {found}"))
     for note in report["notes"]:
         out.print(f"note: {note}")
     if "validation" not in report:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,7 +52,7 @@ class Vocabularies:
 def given_vocabularies(folder: Path) -> Vocabularies:
     """The subwords of a tokenizer folder or of a prepared corpus."""
     trained = {"reused_from": str(folder)}
-    if not folder.is_dir():
+    if not os.path.isdir(folder):  # noqa: PTH112 (Path.is_dir raises for a name that is too long)
         raise SubwordError(f"there is no folder {folder} to take a vocabulary from")
     if all((folder / name / FILE_NAME).is_file() for name in SEPARATE.values()):
         source, target = (Subwords.load(folder / name) for name in SEPARATE.values())

@@ -12,12 +12,14 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from heedful.errors import TextError
+from heedful.files import json_value, without_compression
 from heedful.prepare.request import Progress, Request
-from heedful.text.cleaning import Cleaner, Ledger, Rules, clean_lines, pair_hashes
+from heedful.text.cleaning import Cleaner, Ledger, Rules, clean_line, pair_hashes
 from heedful.text.pairs import ParallelText, pair_blocks
 from heedful.text.reading import BadLine, line_blocks, refuse
 
@@ -26,6 +28,8 @@ CHARACTERS_PER_TOKEN = 64
 learning subwords from, say, a megabyte without a space would take minutes."""
 
 
+JSON_ENDINGS = {".jsonl", ".ndjson", ".json"}
+"""A file to exclude that is called so holds one JSON value a line."""
 _HEADER = struct.Struct("<IIQQ")
 
 
@@ -94,6 +98,16 @@ class Gathered:
     hashes: np.ndarray
     ledger: Ledger
     read: list[int]
+    exclusions: tuple[Exclusion, ...] = ()
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """A file whose text must not be trained on, and how much of it stood in the training text."""
+
+    path: Path
+    texts: int
+    found: int
 
 
 def gathered_text(
@@ -108,10 +122,11 @@ def gathered_text(
     """The first pass: read, clean, hash, put aside. Given the validation text, its lines are left out."""
     ledger, read = Ledger(seed=request.seed), [0] * len(corpora)
     bad_line: BadLine = refuse if request.on_bad_line == "error" else lambda *_: None
-    cleaner = Cleaner(rules, ledger=ledger)
+    cleaner, excluded = Cleaner(rules, ledger=ledger), {}
     if validation is not None:
-        excluded = _excluded(request, bad_line)
-        cleaner = Cleaner(rules, ledger=ledger, validation=_sides(validation.spool), excluded=excluded)
+        excluded = {path: _excluded_texts(path, bad_line) for path in request.exclude}
+        everything: set[str] = set().union(*excluded.values())
+        cleaner = Cleaner(rules, ledger=ledger, validation=_sides(validation.spool), excluded=everything)
     hashes: list[bytes] = []
     longest = rules.max_length * CHARACTERS_PER_TOKEN if rules.judges("too-long") else None
     for number, corpus in enumerate(corpora):
@@ -126,7 +141,9 @@ def gathered_text(
             tell("reading" if validation else "reading validation", sum(read), None)
         if not read[number]:
             raise TextError(f"{corpus.name} is empty")
-    return Gathered(corpora, spool, np.frombuffer(b"".join(hashes), np.uint64).reshape(-1, 2), ledger, read)
+    exclusions = tuple(Exclusion(path, len(texts), len(texts & cleaner.excluded)) for path, texts in excluded.items())
+    pairs = np.frombuffer(b"".join(hashes), np.uint64).reshape(-1, 2)
+    return Gathered(corpora, spool, pairs, ledger, read, exclusions)
 
 
 def _sides(spool: Spool) -> tuple[set[str], set[str]]:
@@ -138,16 +155,49 @@ def _sides(spool: Spool) -> tuple[set[str], set[str]]:
     return sources, targets
 
 
-def _excluded(request: Request, bad_line: BadLine) -> set[str]:
-    """Every line of the files to exclude; of a line with tabs (a test set as TSV) also its fields."""
+def _excluded_texts(path: Path, bad_line: BadLine) -> set[str]:
+    """Every text of a file to exclude, whatever kind of file it is; one without any would exclude nothing."""
+    is_json = without_compression(path).suffix.lower() in JSON_ENDINGS
     found: set[str] = set()
-    for path in request.exclude:
-        for lines in line_blocks(path, on_bad_line=bad_line):
-            for line in clean_lines(lines):
-                if line:
-                    found.add(line)
-                    found.update(map(str.strip, line.split("\t")))
+    done = 0
+    for lines in line_blocks(path, on_bad_line=bad_line):
+        for number, line in enumerate(lines, start=done + 1):
+            if line and not line.isspace():
+                texts = _texts(line, is_json=is_json)
+                if texts is None:
+                    bad_line(path, number, f"not JSON, as {path.suffix} says it is")
+                found.update(map(clean_line, texts or ()))
+        done += len(lines)
+    found.discard("")
+    if not found:
+        raise TextError(f"--exclude {path} holds no text: it would exclude nothing")
     return found
+
+
+def _texts(line: str, *, is_json: bool) -> list[str] | None:
+    """The line, and its fields where it has tabs, or every text in it where it is JSON; None where it should be."""
+    if is_json or line.lstrip()[:1] in {"{", "["}:
+        try:
+            value = json_value(line)
+        except ValueError:
+            if is_json:
+                return None
+        else:
+            return [*([] if is_json else [line]), *_json_texts(value)]
+    return [line, *line.split("\t")]
+
+
+def _json_texts(value: Any) -> Iterator[str]:
+    """All texts in a JSON value, however deep."""
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
 
 
 def _shorter(

@@ -6,7 +6,9 @@ found by their hashes and the vocabulary is learned from what is left.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +16,19 @@ import numpy as np
 
 from heedful import __version__
 from heedful.data.corpus_writer import stored_file
-from heedful.data.folder import new_folder
 from heedful.data.manifest import (
+    MANIFEST,
     SIDES,
     Manifest,
     StoredFile,
     StoredVocabularies,
     StoredVocabulary,
     TextRecord,
+    read_manifest,
     write_manifest,
 )
-from heedful.errors import TextError
-from heedful.files import write_json
+from heedful.errors import CorpusError, TextError
+from heedful.files import new_folder, reason, write_json
 from heedful.prepare.encoding import (
     Again,
     Encoded,
@@ -48,21 +51,20 @@ def prepare(
 ) -> dict[str, Any]:
     """Make the prepared corpus ``output`` and return its report."""
     tell = progress or (lambda *_: None)
-    for path in (
-        *(path for corpus in (*request.corpora, *request.validation) for path in corpus.paths),
-        *request.exclude,
-    ):
+    for path in request.files:
         require_readable(path)
     ready = given_vocabularies(request.tokenizer) if request.tokenizer else None
     judging_validation = _validation_rules(request)
     with (
-        new_folder(output, overwrite=overwrite) as folder,
+        _new_corpus(output, request, overwrite=overwrite) as folder,
         Spool(folder / "validation.spool") as validation_spool,
         Spool(folder / "train.spool") as spool,
     ):
         validation = gathered_text(
             request, corpora=request.validation, spool=validation_spool, rules=judging_validation, tell=tell
         )
+        if request.validation:
+            _require_some(validation, validation_spool.pairs, "validation pairs")
         first = gathered_text(
             request, corpora=request.corpora, spool=spool, rules=request.rules, tell=tell, validation=validation
         )
@@ -80,12 +82,62 @@ def prepare(
                 validation, kept=everything, rules=judging_validation, split="valid", **common
             )
         gathered = {"train": first, "valid": validation}
+        for name, what in (("train", "pairs"), ("valid", "validation pairs")):
+            if name in splits:
+                _require_some(gathered[name], sum(splits[name].kept), what)
         records = {name: _records(gathered[name], split) for name, split in splits.items()}
         report = _report(request, gathered, vocabularies, splits, records)
         spool.remove()
         validation_spool.remove()
         _finish(folder, request, report, vocabularies, splits, records)
     return report
+
+
+@contextlib.contextmanager
+def _new_corpus(output: Path, request: Request, *, overwrite: bool) -> Iterator[Path]:
+    """A folder to fill that becomes the corpus ``output``; only a corpus is replaced, and nothing else with it."""
+    try:
+        place = output.resolve()
+    except (OSError, RuntimeError) as error:  # the current folder is gone, or links lead in a circle
+        raise CorpusError(
+            f"{output} cannot be made: {reason(error) if isinstance(error, OSError) else error}"
+        ) from None
+    with new_folder(place, error=CorpusError, doing="preparing") as folder:
+        _require_replaceable(place, request, overwrite=overwrite)
+        yield folder
+
+
+def _require_replaceable(place: Path, request: Request, *, overwrite: bool) -> None:
+    if place.exists() and not place.is_dir():
+        raise CorpusError(f"{place} is a file; give the name of a folder that does not exist yet")
+    if not place.exists() or not any(place.iterdir()):
+        return
+    if not (place / MANIFEST).is_file():
+        raise CorpusError(f"{place} holds other files and is not a prepared corpus: give another folder")
+    if not overwrite:
+        raise CorpusError(f"{place} is there already; --overwrite replaces it")
+    if inside := [path for path in request.files if path.resolve().is_relative_to(place)]:
+        raise CorpusError(f"{inside[0]} is to be read and lies in {place}, which would be removed: give another folder")
+    try:
+        ours = {MANIFEST, *read_manifest(place).files}
+    except CorpusError as error:
+        raise CorpusError(
+            f"nothing says what is in {place}, so it stays: remove it yourself, or give another folder. {error}"
+        ) from None
+    there = (path for path in place.rglob("*") if path.is_symlink() or not path.is_dir())
+    if foreign := sorted(name for path in there if (name := path.relative_to(place).as_posix()) not in ours):
+        more = f" and {len(foreign) - 3:,} more" if len(foreign) > 3 else ""
+        raise CorpusError(
+            f"{place} holds {', '.join(foreign[:3])}{more} beside the corpus, and replacing it would remove that too: "
+            "move it elsewhere, or give another folder"
+        )
+
+
+def _require_some(gathered: Gathered, kept: int, what: str) -> None:
+    if not kept:
+        found = ", ".join(f"{name} {entry.count:,}" for name, entry in gathered.ledger.removed.items() if entry.count)
+        removed = found or "the files are empty"
+        raise TextError(f"none of {sum(gathered.read):,} {what} is left after cleaning: {removed}")
 
 
 def _validation_rules(request: Request) -> Rules:
@@ -103,15 +155,14 @@ def _report(
 ) -> dict[str, Any]:
     first, validation = gathered["train"], gathered["valid"]
     train, valid = splits["train"], splits.get("valid")
-    kept = sum(train.kept)
-    if not kept:
-        found = ", ".join(f"{name} {entry.count:,}" for name, entry in first.ledger.removed.items() if entry.count)
-        raise TextError(f"none of {sum(first.read):,} pairs is left after cleaning: {found or 'the files are empty'}")
     report: dict[str, Any] = {
         "heedful": __version__,
-        "pairs": {"read": sum(first.read), "kept": kept},
+        "pairs": {"read": sum(first.read), "kept": sum(train.kept)},
         "corpora": [dataclasses.asdict(record) for record in records["train"]],
         "rules": rules_report(first.ledger, request.rules),
+        "exclude": [
+            {"file": str(found.path), "texts": found.texts, "found": found.found} for found in first.exclusions
+        ],
         "vocabulary": {},
         "lengths": {},
         "characters": {},

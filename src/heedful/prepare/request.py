@@ -11,6 +11,7 @@ from heedful.data.manifest import RequestRecord, RulesRecord
 from heedful.errors import TextError
 from heedful.text.cleaning import ALWAYS, RULES, Rules
 from heedful.text.pairs import ParallelText
+from heedful.text.subwords import SMALLEST_VOCABULARY
 
 Progress = Callable[[str, int, int | None], None]
 """Called now and then with what is being done, how many pairs are done, and of how many if that is known."""
@@ -19,6 +20,17 @@ SAMPLE_PAIRS = 500_000
 SAMPLE_BYTES = 100_000_000
 """The vocabulary is learned from at most so much text: more changes it little, and learning needs about a kilobyte of
 memory for each distinct word."""
+
+BOUNDS: dict[str, tuple[int, int]] = {
+    "vocab_size": (SMALLEST_VOCABULARY, 10_000_000),
+    "max_length": (2, 1_000_000_000),
+    "max_ratio": (1, 1_000_000_000),
+    "sample_pairs": (1, 2**63 - 1),
+    "bpe_dropout": (0, 1),
+    "copies": (1, 1000),
+    "seed": (0, 2**63 - 1),
+}
+"""The least and the most that each number may be; a dropout of 1 would leave no subword whole and is not allowed."""
 
 
 @dataclass(frozen=True)
@@ -54,18 +66,25 @@ class Request:
         if unknown:
             optional = ", ".join(name for name in RULES if name not in ALWAYS)
             raise TextError(f"--keep {sorted(unknown)[0]}: there is no such rule; there are {optional}")
-        if self.rules.max_length < 2:
-            raise TextError(f"--max-length {self.rules.max_length}: must be at least 2, a subword and the END symbol")
-        if not self.rules.max_ratio >= 1:
-            raise TextError(f"--max-ratio {self.rules.max_ratio:g}: must be at least 1")
-        if self.sample_pairs < 1:
-            raise TextError(f"--sample-pairs {self.sample_pairs}: must be at least 1")
-        if not 0 <= self.bpe_dropout < 1:
-            raise TextError(f"--bpe-dropout {self.bpe_dropout:g}: must be at least 0 and below 1")
-        if not 1 <= self.copies <= 1000:
-            raise TextError(f"--copies {self.copies}: must be from 1 to 1000")
+        self._require_numbers()
         if self.copies > 1 and not self.bpe_dropout:
             raise TextError(f"--copies {self.copies}: without --bpe-dropout all copies would be the same")
+        if self.tokenizer is not None and (self.vocab_size is not None or self.separate_vocabularies):
+            option = "--separate-vocabularies" if self.vocab_size is None else f"--vocab-size {self.vocab_size}"
+            raise TextError(f"{option}: cannot be had with --tokenizer, whose vocabulary is taken as it is")
+
+    def _require_numbers(self) -> None:
+        for name, (least, most) in BOUNDS.items():
+            value = getattr(self.rules if hasattr(self.rules, name) else self, name)
+            if value is None or (least <= value <= most and not (name == "bpe_dropout" and value == most)):
+                continue
+            until = "below" if name == "bpe_dropout" else "at most"
+            raise TextError(f"--{name.replace('_', '-')} {value}: must be at least {least:,} and {until} {most:,}")
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Every file that is read."""
+        return (*(path for text in (*self.corpora, *self.validation) for path in text.paths), *self.exclude)
 
     def record(self) -> RequestRecord:
         """The request as the manifest keeps it."""

@@ -22,7 +22,7 @@ RULES: dict[str, str] = {
     "empty": "one side is empty or white space",
     "identical": "both sides are the same",
     "validation": "one side is also a line of that side's validation text",
-    "excluded": "one side is also a line of an --exclude file",
+    "excluded": "one side is also a line, or a field, of an --exclude file",
     "duplicate": "the same pair stood before",
     "too-long": "a side has more tokens than --max-length",
     "ratio": "one side has more than --max-ratio times the other's tokens",
@@ -99,6 +99,8 @@ class Cleaner:
         self._rules, self._ledger = rules, ledger
         self._source_validation, self._target_validation = (set(lines) - {""} for lines in validation)
         self._excluded = set(excluded) - {""}
+        self.excluded: set[str] = set()
+        """The texts of removed pairs, one of which at least was to be excluded."""
         if not rules.judges("validation"):
             self._source_validation = self._target_validation = set()
         if not rules.judges("excluded"):
@@ -126,6 +128,7 @@ class Cleaner:
                 rule = "validation"
             elif source in excluded or target in excluded:
                 rule = "excluded"
+                self.excluded.update((source, target))
             else:
                 sources.append(source)
                 targets.append(target)
