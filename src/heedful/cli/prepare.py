@@ -211,7 +211,7 @@ def _print(report: dict[str, Any], output: Path, seconds: float) -> None:
     _print_sides(out, report)
     for entry in report["exclude"]:
         found = f"{entry['found']:,} of its {entry['texts']:,} texts stood in the training text"
-        out.print(Text(f"excluded {entry['file']}: {found}"))
+        out.print(f"excluded {entry['file']}: {found}")
     for note in report["notes"]:
         out.print(f"note: {note}")
     if "validation" not in report:
