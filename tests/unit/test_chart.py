@@ -31,7 +31,7 @@ def shown(chart: Chart | Figure | None) -> str:
 
 
 def svg(picture: Picture) -> ElementTree.Element:
-    return parsed(fragment('{% from "parts.html" import picture %}{{ picture(one) }}', one=picture))
+    return parsed(fragment('{% from "svg.html" import picture %}{{ picture(one) }}', one=picture))
 
 
 def parsed(figure: str) -> ElementTree.Element:

@@ -1,28 +1,33 @@
-"""Numbers as colours: scales of even steps of lightness, for light and for dark surroundings, and pixels in them.
-
-The colours are points of OKLCH (lightness, chroma, hue), a space in which equal steps look equal.
-"""
+"""Numbers as colours, in scales for light and for dark surroundings, and fields of cells as small PNG pictures."""
 
 from __future__ import annotations
 
 import io
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 _STEPS = 65
 """Colours in a scale."""
+# Nine colours of each, equally far apart in OKLCH's lightness, a space in which equal steps look equal.
+_WEIGHTS = {
+    "light": "f1f8f9 bbe3ec 89cbe1 5eb0d5 4194c4 3477ac 315b8c 2e4267 252c3f",
+    "dark": "202225 28384d 285073 1f6c95 1a89af 34a6c2 61c2d1 96dadd cdf0ed",
+}
+_SIGNED = {
+    "light": "255ea2 5884bc 89aad5 bdd1ec fbf8f6 e8c8b7 ce9b7f b16f49 934406",
+    "dark": "8cc7ff 6c99d3 4f6e96 34455b 211f1e 573d2f 8e5f45 c8845e ffac79",
+}
 
 
 def weight_colours(*, dark: bool = False) -> list[str]:
     """The colours from weight 0, close to the paper, to weight 1, far from it: ``#rrggbb``."""
-    return [_colour(step / (_STEPS - 1), dark=dark) for step in range(_STEPS)]
+    return _between(_WEIGHTS["dark" if dark else "light"])
 
 
 def signed_colours(*, dark: bool = False) -> list[str]:
     """The colours from −1, blue, over 0, close to the paper, to 1, orange."""
-    return [_signed_colour(2 * step / (_STEPS - 1) - 1, dark=dark) for step in range(_STEPS)]
+    return _between(_SIGNED["dark" if dark else "light"])
 
 
 SCALES = {"weights": weight_colours, "signed": signed_colours}
@@ -44,48 +49,16 @@ def indexed_png(shares: np.ndarray, colours: Sequence[str]) -> bytes:
     return memory.getvalue()
 
 
+def _between(anchors: str) -> list[str]:
+    known = _channels(anchors.split())
+    places = np.linspace(0, len(known) - 1, _STEPS)
+    channels = [np.interp(places, range(len(known)), known[:, channel]) for channel in range(3)]
+    return [f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in np.rint(channels).astype(int).T.tolist()]
+
+
 def _places(shares: np.ndarray, colours: Sequence[str]) -> np.ndarray:
-    assert len(colours) <= 256, "one byte a pixel"
     return np.rint(np.clip(shares, 0, 1) * (len(colours) - 1)).astype(np.uint8)
 
 
 def _channels(colours: Sequence[str]) -> np.ndarray:
     return np.array([list(bytes.fromhex(colour.removeprefix("#"))) for colour in colours], np.uint8)
-
-
-def _signed_colour(value: float, *, dark: bool) -> str:
-    size = abs(value)
-    lightness = 0.24 + 0.58 * size if dark else 0.98 - 0.5 * size
-    return _hexadecimal(lightness, 0.004 + 0.12 * size**0.8, 255 if value < 0 else 50)
-
-
-def _colour(share: float, *, dark: bool) -> str:
-    if dark:
-        lightness, hue = 0.25 + 0.68 * share, 265 - 75 * share
-    else:
-        lightness, hue = 0.975 - 0.68 * share, 205 + 65 * share
-    # Hardly any colour at the ends, where the screen has none to give.
-    chroma = 0.004 + 0.105 * math.sin(math.pi * (0.01 + 0.89 * share))
-    return _hexadecimal(lightness, chroma, hue)
-
-
-def _hexadecimal(lightness: float, chroma: float, hue: float) -> str:
-    return "#" + "".join(f"{round(255 * channel):02x}" for channel in _srgb(lightness, chroma, math.radians(hue)))
-
-
-def _srgb(lightness: float, chroma: float, hue: float) -> list[float]:
-    """OKLCH to sRGB, each channel from 0 to 1; the constants are those that define OKLab."""
-    a, b = chroma * math.cos(hue), chroma * math.sin(hue)
-    long = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3
-    medium = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3
-    short = (lightness - 0.0894841775 * a - 1.2914855480 * b) ** 3
-    linear = (
-        4.0767416621 * long - 3.3077115913 * medium + 0.2309699292 * short,
-        -1.2684380046 * long + 2.6097574011 * medium - 0.3413193965 * short,
-        -0.0041960863 * long - 0.7034186147 * medium + 1.7076147010 * short,
-    )
-    return [_encoded(min(max(channel, 0.0), 1.0)) for channel in linear]
-
-
-def _encoded(channel: float) -> float:
-    return 12.92 * channel if channel <= 0.0031308 else 1.055 * channel ** (1 / 2.4) - 0.055
