@@ -14,14 +14,11 @@ from heedful.cli.terminal import print_json, print_text
 from heedful.errors import CheckpointError, CorpusError, ReportError, SearchError
 from heedful.evaluation.paper_bleu import language_of, require_language
 from heedful.evaluation.sentences import TestSet
-from heedful.evaluation.translation_scores import system_report
 from heedful.text.reading import read_lines, require_aligned
 
 if TYPE_CHECKING:
-    from heedful.report.run_scores import RunScores
+    from heedful.report.run_scores import RunScores, ScoredText
     from heedful.runs.record import RunRecord
-    from heedful.search.options import SearchOptions
-    from heedful.search.translator import Translator
 
 PAGE = "report.html"
 
@@ -108,16 +105,6 @@ def report(
 
 
 @dataclass(frozen=True)
-class _Text:
-    """A text to translate, what to call it, and its target language."""
-
-    test: TestSet
-    about: str
-    language: str
-    is_validation: bool = False
-
-
-@dataclass(frozen=True)
 class _Work:
     """What is translated with, and how."""
 
@@ -128,8 +115,10 @@ class _Work:
     quiet: bool
 
 
-def _asked(source: Path | None, reference: Path | None, *, language: str | None) -> _Text | None:
+def _asked(source: Path | None, reference: Path | None, *, language: str | None) -> ScoredText | None:
     """The text that the user gave; None for the validation text."""
+    from heedful.report.run_scores import ScoredText
+
     if language is not None:
         require_language(language)
     if source is None and reference is None:
@@ -139,7 +128,7 @@ def _asked(source: Path | None, reference: Path | None, *, language: str | None)
         raise ReportError(f"{missing} is missing: a text to score has both, --source and --reference")
     lines = {path: read_lines(path) for path in (source, reference)}
     require_aligned(list(lines.items()))
-    return _Text(TestSet(lines[reference], lines[source]), f"{source} and {reference}", language_of(reference))
+    return ScoredText(TestSet(lines[reference], lines[source]), f"{source} and {reference}", language_of(reference))
 
 
 def _model_of(run: Path, model: ModelOptions) -> ModelOptions:
@@ -153,15 +142,16 @@ def _model_of(run: Path, model: ModelOptions) -> ModelOptions:
     return model
 
 
-def _scores(work: _Work, asked: _Text | None, *, language: str | None, must: bool) -> tuple[RunScores | None, str]:
+def _scores(work: _Work, asked: ScoredText | None, *, language: str | None, must: bool) -> tuple[RunScores | None, str]:
     """The model's scores, or why there are none; ``must``: where the user named a text or a model, that is an error."""
+    from heedful.report.run_scores import ScoredText, measured_scores
     from heedful.runs.record import validation_text
 
     try:
         text = asked
         if text is None:
             test, about = validation_text(work.record), "the corpus's validation text"
-            text = _Text(test, about, _language(work.record), is_validation=True)
+            text = ScoredText(test, about, _language(work.record), is_validation=True)
         translator = work.model.translator()
     except (CheckpointError, CorpusError) as error:
         if must:
@@ -170,7 +160,8 @@ def _scores(work: _Work, asked: _Text | None, *, language: str | None, must: boo
     options = work.search.options(translator)
     try:
         text = dataclasses.replace(text, language=language or text.language)
-        return _measured(work, translator, text, options=options), ""
+        with progress(unit="sentences", quiet=work.quiet) as reached:
+            return measured_scores(translator, text, options=options, examples=work.examples, report=reached), ""
     except SearchError as error:  # a line that cannot be translated
         if must:
             raise
@@ -181,32 +172,6 @@ def _language(record: RunRecord) -> str:
     """The target language, by the name of the validation file."""
     texts = record.corpus.manifest.validation if record.corpus else ()
     return language_of(PurePath(texts[0].paths[-1])) if texts else "en"
-
-
-def _measured(work: _Work, translator: Translator, text: _Text, *, options: SearchOptions) -> RunScores:
-    from heedful.report.run_scores import RunScores, examples_with_attention, learned_positions
-
-    sources = text.test.sources or []
-    # Three groups that do not overlap, however few sentences there are.
-    count = min(work.examples, max(1, len(sources) // 3))
-    with progress(unit="sentences", quiet=work.quiet) as reached:
-        found = translator.measured(sources, options=options, report=reached)
-        likelihood = translator.likelihood(sources, text.test.references, report=reached)
-        scored = system_report(text.test, found.outputs, language=text.language, examples=count)
-        layer, examples = examples_with_attention(translator, scored.examples, report=reached)
-    saved = translator.saved
-    return RunScores(
-        about=text.about,
-        weights=f"{saved.weights_from}, step {saved.step:,}",
-        search=dataclasses.asdict(options),
-        report=scored,
-        perplexity=likelihood.described(),
-        speed=found.speed,
-        layer=layer,
-        examples=examples,
-        learned_positions=learned_positions(saved.model),
-        is_validation=text.is_validation,
-    )
 
 
 def _described(scores: RunScores | None) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from heedful.data.manifest import SIDES
 from heedful.report.charts import Figure, bar_figure
 from heedful.report.heat_maps import labels
 from heedful.report.pages import Section, section
 from heedful.runs.metrics import Object
 from heedful.runs.record import CorpusRecord
 
-_SIDES = ("source", "target")
 _LONGEST = 200
 """Subwords of an example that are shown."""
 _FIGURES = (
@@ -43,15 +43,15 @@ def data_section(corpus: CorpusRecord | None) -> Section:
         corpus=corpus,
         vocabulary=_vocabulary(cleaning),
         lengths=[figure for title, found in lengths.items() if (figure := _histogram(title, found))],
-        samples=[(one, [labels(one[side][:_LONGEST]) for side in _SIDES]) for one in corpus.samples],
+        samples=[(one, [labels(one[side][:_LONGEST]) for side in SIDES]) for one in corpus.samples],
     )
 
 
 def _vocabulary(cleaning: Object) -> list[tuple[str, ...]]:
     rows = [
-        (name, *(form.format(cleaning[part][side][key]) for side in _SIDES))
+        (name, *(form.format(cleaning[part][side][key]) for side in SIDES))
         for name, part, key, form in _FIGURES
-        if all(key in cleaning.get(part, {}).get(side, {}) for side in _SIDES)
+        if all(key in cleaning.get(part, {}).get(side, {}) for side in SIDES)
     ]
     shared = cleaning.get("vocabulary", {}).get("shared")
     return [("shared vocabulary", *rows[0][1:]), *rows[1:]] if shared and rows else rows
@@ -59,7 +59,7 @@ def _vocabulary(cleaning: Object) -> list[tuple[str, ...]]:
 
 def _histogram(title: str, lengths: Object) -> Figure | None:
     """How long the sentences are."""
-    histograms = {side: lengths.get(side, {}).get("histogram", {}) for side in _SIDES}
+    histograms = {side: lengths.get(side, {}).get("histogram", {}) for side in SIDES}
     groups = max(histograms.values(), key=len)
     counts = {side: [histogram.get(group, 0) for group in groups] for side, histogram in histograms.items()}
     names = [group.replace("-", "–") for group in groups]

@@ -14,13 +14,12 @@ from heedful.report.data_section import data_section
 from heedful.report.heat_maps import position_map
 from heedful.report.pages import Section, page, section, write_page
 from heedful.report.repetition import changed_settings, machine_section, preset_name, repetition_section
-from heedful.report.run_scores import RunScores, examples_section, scores_section
+from heedful.report.run_scores import POSITIONS, RunScores, examples_section, scores_section
 from heedful.report.scales import duration_text
 from heedful.runs.record import RunRecord
 from heedful.runs.run_folder import now
 from heedful.training.optimizer import learning_rate
 
-_POSITIONS = 64
 _SAMPLES = 240
 """Steps at which the schedule is drawn."""
 
@@ -95,8 +94,8 @@ def _positions_section(record: RunRecord, scores: RunScores | None) -> Section:
         tables = scores.learned_positions if scores else {}
         learned = {side: position_map(table) for side, table in tables.items()}
         return section("Positional encodings", "positions.html", learned=learned)
-    sinusoids = position_map(positional_encoding(_POSITIONS, model.d_model).numpy())
-    about = {"positions": _POSITIONS, "d_model": model.d_model}
+    sinusoids = position_map(positional_encoding(POSITIONS, model.d_model).numpy())
+    about = {"positions": POSITIONS, "d_model": model.d_model}
     return section("Positional encodings", "positions.html", learned=None, sinusoids=sinusoids, **about)
 
 

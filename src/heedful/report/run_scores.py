@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,19 +15,33 @@ from heedful.errors import SearchError
 from heedful.evaluation.alignments import aligning_layer, soft_alignment
 from heedful.evaluation.paper_bleu import NAME as PAPER_BLEU
 from heedful.evaluation.paper_bleu import WHY_IT_DIFFERS
-from heedful.evaluation.sentences import Extremes, ShownSentence
-from heedful.evaluation.translation_scores import SystemReport
+from heedful.evaluation.sentences import Extremes, ShownSentence, TestSet
+from heedful.evaluation.translation_scores import SystemReport, system_report
 from heedful.report.heat_maps import attention_map, weight_scale
 from heedful.report.pages import Section, section
 from heedful.report.picture import Picture
 
 if TYPE_CHECKING:
     from heedful.model.transformer import Transformer
+    from heedful.search.options import SearchOptions
     from heedful.search.translator import Report, Translator
 
 TITLES = {"best": "The best", "median": "The middle", "worst": "The worst"}
+POSITIONS = 64
+"""Vectors of positions that are shown."""
 _LONGEST_MAP = 60
 """Subwords of a side that a map shows."""
+
+
+@dataclass(frozen=True)
+class ScoredText:
+    """A text to translate, what to call it, and its target language."""
+
+    test: TestSet
+    about: str
+    language: str
+    is_validation: bool = False
+    """It is the one that the run was watched with."""
 
 
 @dataclass(frozen=True)
@@ -65,24 +80,30 @@ class RunScores:
     """The text is the one that the run was watched with."""
 
 
-def examples_with_attention(translator: Translator, found: Extremes, *, report: Report) -> tuple[int, list[Example]]:
-    """The layer that is shown, and each sentence with that layer's cross-attention while its output is read."""
-    layer = aligning_layer(translator.saved.config.model.decoder_layers)
-    ordered = {"best": found.best[::-1], "median": found.median, "worst": found.worst}
-    chosen = [(kind, sentence) for kind in TITLES for sentence in ordered[kind]]
-    examples: list[Example] = []
-    for kind, sentence in chosen:
-        examples.append(_example(translator, kind, sentence, layer=layer))
-        report("attention of", len(examples), len(chosen))
-    return layer, examples
-
-
-def learned_positions(model: Transformer, *, most: int = 64) -> dict[str, np.ndarray]:
-    """The first position vectors that a model has learned, by side; none of a model with sinusoids."""
-    if model.config.positions != "learned":
-        return {}
-    sides = {"encoder": model.source_positions, "decoder": model.target_positions}
-    return {side: table.weight[:most].detach().float().cpu().numpy() for side, table in sides.items()}  # pyright: ignore
+def measured_scores(
+    translator: Translator, text: ScoredText, *, options: SearchOptions, examples: int, report: Report
+) -> RunScores:
+    """Translate and score a text; ``examples``: how many of the best, the middling and the worst are shown."""
+    test, saved = text.test, translator.saved
+    sources = test.sources or []
+    found = translator.measured(sources, options=options, report=report)
+    likelihood = translator.likelihood(sources, test.references, report=report)
+    # Three groups that do not overlap, however few sentences there are.
+    count = min(examples, max(1, len(sources) // 3))
+    scored = system_report(test, found.outputs, language=text.language, examples=count)
+    layer = aligning_layer(saved.config.model.decoder_layers)
+    return RunScores(
+        about=text.about,
+        weights=f"{saved.weights_from}, step {saved.step:,}",
+        search=dataclasses.asdict(options),
+        report=scored,
+        perplexity=likelihood.described(),
+        speed=found.speed,
+        layer=layer,
+        examples=_with_attention(translator, scored.examples, layer=layer, report=report),
+        learned_positions=_learned_positions(saved.model),
+        is_validation=text.is_validation,
+    )
 
 
 def scores_section(scores: RunScores | None, *, why_not: str) -> Section:
@@ -138,6 +159,26 @@ def _map(example: Example) -> Picture | None:
         return None
     shown = slice(_LONGEST_MAP)
     return attention_map(example.weights[shown, shown], source=example.source[shown], target=example.target[shown])
+
+
+def _with_attention(translator: Translator, found: Extremes, *, layer: int, report: Report) -> list[Example]:
+    """Each sentence with a layer's cross-attention while its output is read."""
+    ordered = {"best": found.best[::-1], "median": found.median, "worst": found.worst}
+    chosen = [(kind, sentence) for kind in TITLES for sentence in ordered[kind]]
+    examples: list[Example] = []
+    for kind, sentence in chosen:
+        examples.append(_example(translator, kind, sentence, layer=layer))
+        report("attention of", len(examples), len(chosen))
+    return examples
+
+
+def _learned_positions(model: Transformer) -> dict[str, np.ndarray]:
+    """The first position vectors that a model has learned, by side; none of a model with sinusoids."""
+    if model.config.positions != "learned":
+        return {}
+    sides = {"encoder": model.source_positions, "decoder": model.target_positions}
+    tables = {side: positions.weight[:POSITIONS] for side, positions in sides.items()}  # pyright: ignore
+    return {side: table.detach().float().cpu().numpy() for side, table in tables.items()}  # pyright: ignore
 
 
 def _example(translator: Translator, kind: str, sentence: ShownSentence, *, layer: int) -> Example:
