@@ -116,7 +116,7 @@ def test_no_way_of_searching_says_a_forbidden_text_even_at_the_longest(method: s
     for found in searched(logits, list(range(3, 7)) * 5, options, subwords=SUBWORDS):
         assert found
         for hypothesis in found:
-            assert not any(holds(shown(SUBWORDS, hypothesis.ids), text) for text in options.forbidden)
+            assert not any(holds(shown(SUBWORDS, hypothesis.ids.tolist()), text) for text in options.forbidden)
 
 
 def test_what_can_only_be_forbidden_has_no_output() -> None:

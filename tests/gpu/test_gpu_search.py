@@ -1,0 +1,100 @@
+"""Search on CUDA: the order of equal scores, captured steps, and a sentence's bits whatever its batch-mates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import torch
+
+from heedful.model.attention_kernels import choose_attention
+from heedful.model.transformer import Transformer
+from heedful.search.beam_search import CHUNK, top_words
+from heedful.search.engine import Sentence
+from heedful.search.model_search import ModelSearch
+from heedful.search.options import SearchOptions
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+VOCAB = 4000
+SUBWORDS = [b"", b"", b"", *(f"{' ' if n % 3 else ''}{'abc'[n % 3]}{n % 7 or ''}".encode() for n in range(VOCAB - 3))]
+
+
+def model_with_ties() -> Transformer:
+    """Of every two words one has the vector of the other: their scores are equal to the last bit."""
+    torch.manual_seed(0)
+    sizes = {"d_model": 64, "d_ff": 128, "num_heads": 4, "encoder_layers": 2, "decoder_layers": 2}
+    model = Transformer(vocab_size=VOCAB, **sizes).eval()
+    with torch.no_grad():
+        model.embedding.weight.mul_(2)
+        model.embedding.weight[VOCAB // 2 :] = model.embedding.weight[: VOCAB // 2]
+    return model
+
+
+def search_on(device: str, model: Transformer, *, graphs: bool = False) -> ModelSearch:
+    model = model.to(device)
+    model.use(choose_attention(model.config, device=torch.device(device), half_precision=False))
+    return ModelSearch(model, batch_size=16, graphs=graphs, subwords=SUBWORDS)
+
+
+def sentences(count: int) -> list[Sentence]:
+    draw = np.random.default_rng(1)
+    return [Sentence(n, draw.integers(3, VOCAB, draw.integers(1, 30))) for n in range(count)]
+
+
+def found(search: ModelSearch, given: Sequence[Sentence], options: SearchOptions) -> dict[int, list]:
+    return {
+        sentence.number: [(hypothesis.ids.tolist(), hypothesis.score) for hypothesis in hypotheses]
+        for sentence, hypotheses in search.search(given, options)
+    }
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("vocab", [50, 33 * CHUNK + 5, 37_000])
+@pytest.mark.parametrize("levels", [1, 2, 30, 10**9])
+@pytest.mark.parametrize("count", [1, 8, 30])
+def test_the_top_words_are_those_of_a_stable_sort(dtype: torch.dtype, vocab: int, levels: int, count: int) -> None:
+    scores = np.random.default_rng(levels).integers(0, levels, (64, vocab)).astype(np.float64)
+    scores[1] = np.sort(scores[1])
+    scores[2, 7:] = -np.inf
+    logits = torch.from_numpy(scores).to("cuda", dtype)
+    expected = np.argsort(-logits.double().cpu().numpy(), axis=1, kind="stable")[:, :count]
+    values, words = top_words(logits, count)
+    assert words.tolist() == expected.tolist()
+    assert values.tolist() == logits.gather(1, words).tolist()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        _, captured = top_words(logits, count)
+    graph.replay()
+    assert captured.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("method", ["beam", "greedy", "sample"])
+def test_equal_scores_change_nothing_whatever_the_batch_mates(method: str) -> None:
+    search = search_on("cuda", model_with_ties(), graphs=True)
+    options = SearchOptions(method=method, max_extra_length=6)
+    given = sentences(60)
+    together = found(search, given, options)
+    shuffled = found(search, [given[place] for place in np.random.default_rng(2).permutation(60)], options)
+    assert shuffled == together
+    for sentence in given[::12]:
+        assert found(search, [sentence], options)[sentence.number] == together[sentence.number]
+
+
+@pytest.mark.parametrize("method", ["beam", "greedy", "sample"])
+@pytest.mark.parametrize("forbidden", [(), ("a1", "b", "c2 a")])
+def test_captured_steps_find_what_a_cpu_finds(method: str, forbidden: tuple[str, ...]) -> None:
+    """In float64, where no rounding changes a choice; equal scores among them, and forbidden texts."""
+    model = model_with_ties().double()
+    options = SearchOptions(method=method, max_extra_length=6, forbidden=forbidden)
+    expected = found(search_on("cpu", model), sentences(40), options)
+    on_cuda = found(search_on("cuda", model, graphs=True), sentences(40), options)
+    assert [[ids for ids, _ in on_cuda[n]] for n in expected] == [[ids for ids, _ in expected[n]] for n in expected]
+    for n, hypotheses in expected.items():
+        assert [score for _, score in on_cuda[n]] == pytest.approx([score for _, score in hypotheses], abs=1e-9)
+        for ids, _ in on_cuda[n]:
+            words = b"".join(SUBWORDS[id_] for id_ in ids).decode().split()
+            assert not {"a1", "b"}.intersection(words if forbidden else ())
