@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -188,6 +189,35 @@ def test_stopped_at_every_stage_it_goes_on_to_the_same_end(
     assert re.search(r"going on from step 1[34]\b", told[stop_averaging])
     assert f"going on from step {STEPS}" in told[stop_scoring]
     assert "trained already" in capsys.readouterr().err
+    assert fingerprint(folder) == fingerprint(whole)
+
+
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        (lambda text: (text / "test.de").unlink(), "No such file"),
+        (lambda text: (text / "valid.align").write_text("0-0\n"), "its files have 20, 20, 1 lines"),
+        (lambda text: (text / "test.en").write_bytes(b"\xff\n"), "can't decode"),
+        (lambda text: (text / "test.align").write_text("0:0\n" * 24), "test.align, line 1: '0:0' is no link"),
+    ],
+)
+def test_text_that_was_changed_is_named(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], object], problem: str
+) -> None:
+    folder = tmp_path / "demo"
+    shutil.copytree(whole, folder)
+    (folder / "results.json").write_text("{}")
+    damage(folder / "text")
+    assert demo(folder, "--quiet") == 2
+    assert problem in capsys.readouterr().err
+
+
+def test_results_that_were_changed_are_measured_again(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    shutil.copytree(whole, folder)
+    facts = json.loads((folder / "results.json").read_text())
+    (folder / "results.json").write_text(json.dumps({**facts, "scores": [{"name": "BLEU"}]}))
+    assert demo(folder, "--quiet") == 0
     assert fingerprint(folder) == fingerprint(whole)
 
 

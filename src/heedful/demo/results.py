@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heedful.demo.plan import DemoPlan
+from heedful.demo.plan import PARTS, DemoPlan
 from heedful.demo.stages import Report, Trained, tokens_of
 from heedful.errors import DemoError
 from heedful.evaluation.alignments import (
@@ -29,7 +29,7 @@ from heedful.evaluation.alignments import (
 from heedful.evaluation.counts import bleu_counts, chrf_counts
 from heedful.evaluation.sentences import System, TestSet, extremes
 from heedful.evaluation.translation_scores import Score, with_interval
-from heedful.files import write_file, write_json
+from heedful.files import read_small, write_file, write_json
 from heedful.runs.metrics import read_object
 from heedful.typed import typed
 
@@ -146,12 +146,16 @@ def write_results(plan: DemoPlan, training: Trained, *, device: str, report: Rep
 
 
 def _aligned_text(plan: DemoPlan, part: str) -> AlignedText:
-    def lines(side: str) -> list[str]:
-        return (plan.text / f"{part}.{side}").read_text(encoding="utf-8").splitlines()
-
+    try:
+        files = [read_small(plan.text / f"{part}.{side}").decode().splitlines() for side in PARTS[part]]
+        if len({len(lines) for lines in files}) > 1 or not files[0]:
+            raise ValueError(f"its files have {', '.join(f'{len(lines):,}' for lines in files)} lines")
+    except (OSError, ValueError) as problem:
+        raise DemoError(f"{plan.text} has lost its {part} text: {problem}; --overwrite starts anew") from None
+    sources, targets, links = files
     where = plan.text / f"{part}.align"
-    gold = [gold_alignment(line, where=f"{where}, line {number}") for number, line in enumerate(lines("align"), 1)]
-    return AlignedText(lines("en"), lines("de"), gold)
+    gold = [gold_alignment(line, where=f"{where}, line {number}") for number, line in enumerate(links, start=1)]
+    return AlignedText(sources, targets, gold)
 
 
 def _draw_alignment(plan: DemoPlan, translator: Translator, text: AlignedText, layer: int) -> Pictured:
