@@ -1,6 +1,6 @@
-"""The configuration: frozen dataclasses whose defaults are the paper's base model.
+"""The configuration: frozen dataclasses whose defaults are the paper's base model, or ours where the paper is silent.
 
-Each setting carries its help text and its allowed values; a configuration that exists is a valid one.
+Each setting carries its help text and its allowed values, a number both bounds; a configuration that exists is valid.
 Where values come from (presets, files, the command line) is the business of `heedful.settings`.
 """
 
@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 from heedful.errors import ConfigError
 
 T = TypeVar("T", int, float, str, bool)
+_LONGEST_VALUE = 80
+"""Characters of a wrong value that a message shows."""
 
 
 @dataclass(frozen=True)
@@ -50,25 +52,35 @@ def setting(default: T, help: str, **bounds: Any) -> T:  # noqa: A002
     return field(default=default, metadata={"rule": Rule(help, **bounds)})
 
 
+class _Section:
+    """A part of the configuration: valid, or not made."""
+
+    def __post_init__(self) -> None:
+        _require_valid(next(name for name, kind in SECTIONS.items() if isinstance(self, kind)), self)
+
+
 @dataclass(frozen=True)
-class ModelConfig:
+class ModelConfig(_Section):
     """Sections 3.1 to 3.5: the network. The defaults are the base model of Table 3."""
 
-    d_model: int = setting(512, "size of every vector that passes between sub-layers", at_least=1)
-    d_ff: int = setting(2048, "inner size of the feed-forward network", at_least=1)
-    num_heads: int = setting(8, "attention heads h", at_least=1)
-    d_k: int = setting(0, "size of a query and a key in one head; 0: d_model / num_heads", at_least=0)
-    d_v: int = setting(0, "size of a value in one head; 0: d_model / num_heads", at_least=0)
-    encoder_layers: int = setting(6, "layers of the encoder", at_least=1)
-    decoder_layers: int = setting(6, "layers of the decoder", at_least=1)
+    d_model: int = setting(512, "size of every vector that passes between sub-layers", at_least=1, at_most=1_000_000)
+    d_ff: int = setting(2048, "inner size of the feed-forward network", at_least=1, at_most=10_000_000)
+    num_heads: int = setting(8, "attention heads h", at_least=1, at_most=100_000)
+    d_k: int = setting(
+        0, "size of a query and a key in one head; 0: d_model / num_heads", at_least=0, at_most=1_000_000
+    )
+    d_v: int = setting(0, "size of a value in one head; 0: d_model / num_heads", at_least=0, at_most=1_000_000)
+    encoder_layers: int = setting(6, "layers of the encoder", at_least=1, at_most=1_000_000)
+    decoder_layers: int = setting(6, "layers of the decoder", at_least=1, at_most=1_000_000)
     dropout: float = setting(0.1, "P_drop: on each sub-layer's output and on the embeddings", at_least=0, below=1)
     attention_dropout: float = setting(0.0, "dropout on the attention weights (not in the paper)", at_least=0, below=1)
     positions: str = setting("sinusoidal", "positional encoding (section 3.5)", choices=("sinusoidal", "learned"))
-    max_positions: int = setting(1024, "longest sequence that learned positions can take", at_least=1)
-    neighbourhood: int = setting(0, "r of restricted self-attention (section 4); 0: every position", at_least=0)
-
-    def __post_init__(self) -> None:
-        _require_valid("model", self)
+    max_positions: int = setting(
+        1024, "longest sequence that learned positions can take", at_least=1, at_most=100_000_000
+    )
+    neighbourhood: int = setting(
+        0, "r of restricted self-attention (section 4); 0: every position", at_least=0, at_most=100_000_000
+    )
 
     @property
     def key_size(self) -> int:
@@ -82,66 +94,69 @@ class ModelConfig:
 
 
 @dataclass(frozen=True)
-class TrainingConfig:
-    """Section 5: the recipe."""
+class TrainingConfig(_Section):
+    """Section 5: the recipe. What the paper does not give, `residual_scale` first, is ours."""
 
-    steps: int = setting(100_000, "optimiser steps", at_least=1)
-    minutes: float = setting(0.0, "stop after so many minutes of training; 0: no limit", at_least=0)
-    source_tokens: int = setting(25_000, "source tokens in one step's batch, at most", at_least=1)
-    target_tokens: int = setting(25_000, "target tokens in one step's batch, at most", at_least=1)
-    micro_batches: int = setting(1, "pieces a step's batch is cut into, whatever the number of processes", at_least=1)
-    warmup_steps: int = setting(4000, "steps of linearly rising learning rate (Equation 3)", at_least=1)
-    learning_rate_scale: float = setting(1.0, "factor on Equation 3; the paper's is 1", above=0)
+    steps: int = setting(100_000, "optimiser steps", at_least=1, at_most=10**12)
+    minutes: float = setting(0.0, "stop after so many minutes of training; 0: no limit", at_least=0, at_most=10**9)
+    source_tokens: int = setting(25_000, "source tokens in one step's batch, at most", at_least=1, at_most=10**9)
+    target_tokens: int = setting(25_000, "target tokens in one step's batch, at most", at_least=1, at_most=10**9)
+    micro_batches: int = setting(
+        1, "pieces a step's batch is cut into, whatever the number of processes", at_least=1, at_most=16_384
+    )
+    warmup_steps: int = setting(4000, "steps of linearly rising learning rate (Equation 3)", at_least=1, at_most=10**12)
+    learning_rate_scale: float = setting(1.0, "factor on Equation 3; the paper's is 1", above=0, at_most=10**6)
     residual_scale: float = setting(
-        0.29, "factor on the initial W^O and W_2; the paper gives none, its authors' code has 1", above=0
+        0.29, "factor on the initial W^O and W_2; the paper gives none, its authors' code has 1", above=0, at_most=1000
     )
     adam_beta1: float = setting(0.9, "Adam's β1", at_least=0, below=1)
     adam_beta2: float = setting(0.98, "Adam's β2", at_least=0, below=1)
-    adam_epsilon: float = setting(1e-9, "Adam's ε", above=0)
+    adam_epsilon: float = setting(1e-9, "Adam's ε", above=0, at_most=1)
     label_smoothing: float = setting(
         0.1, "ε_ls: probability taken from the true class (section 5.4)", at_least=0, below=1
     )
-    checkpoint_minutes: float = setting(10.0, "minutes between checkpoints; 0: by steps alone", at_least=0)
-    checkpoint_steps: int = setting(0, "steps between checkpoints; 0: by minutes alone", at_least=0)
-    keep_last: int = setting(5, "checkpoints kept beside the best, average_last at least", at_least=1)
-    average_last: int = setting(5, "checkpoints averaged for the final model (section 6.1); 1: none", at_least=1)
-    validation_steps: int = setting(1000, "steps between validations; 0: never", at_least=0)
+    checkpoint_minutes: float = setting(
+        10.0, "minutes between checkpoints; 0: by steps alone", at_least=0, at_most=10**9
+    )
+    checkpoint_steps: int = setting(0, "steps between checkpoints; 0: by minutes alone", at_least=0, at_most=10**12)
+    keep_last: int = setting(5, "checkpoints kept beside the best, average_last at least", at_least=1, at_most=10**6)
+    average_last: int = setting(
+        5, "checkpoints averaged for the final model (section 6.1); 1: none", at_least=1, at_most=10**6
+    )
+    validation_steps: int = setting(1000, "steps between validations; 0: never", at_least=0, at_most=10**12)
     best_by: str = setting("loss", "validation figure that says which checkpoint is best", choices=("loss", "bleu"))
-    patience: int = setting(0, "validations without a better one that end the run; 0: never", at_least=0)
-    samples: int = setting(3, "validation sentences translated at each validation", at_least=0)
-    log_steps: int = setting(50, "steps between two lines of metrics", at_least=1)
-    max_skipped: int = setting(10, "steps in a row without a finite loss and gradient that end the run", at_least=1)
+    patience: int = setting(0, "validations without a better one that end the run; 0: never", at_least=0, at_most=10**6)
+    samples: int = setting(3, "validation sentences translated at each validation", at_least=0, at_most=10**6)
+    log_steps: int = setting(50, "steps between two lines of metrics", at_least=1, at_most=10**9)
+    max_skipped: int = setting(
+        10, "steps in a row without a finite loss and gradient that end the run", at_least=1, at_most=10**9
+    )
     precision: str = setting("auto", "auto: bfloat16 on CUDA, else float32", choices=("auto", "bfloat16", "float32"))
     compile: bool = setting(True, "compile the layers on CUDA, which takes a minute at the start")
-    seed: int = setting(1, "the one number all randomness comes from", at_least=0)
-
-    def __post_init__(self) -> None:
-        _require_valid("training", self)
+    seed: int = setting(1, "the one number all randomness comes from", at_least=0, at_most=2**63 - 1)
 
 
 @dataclass(frozen=True)
-class SearchConfig:
+class SearchConfig(_Section):
     """Section 6.1: how a translation is found."""
 
     beam_size: int = setting(4, "hypotheses kept at each step", at_least=1, at_most=10_000)
     length_penalty: float = setting(0.6, "scores are divided by ((5 + length) / 6)^this", at_least=0, at_most=10)
     max_extra_length: int = setting(50, "longest output: the input's length plus this", at_least=0, at_most=1_000_000)
 
-    def __post_init__(self) -> None:
-        _require_valid("search", self)
-
 
 @dataclass(frozen=True)
-class DataConfig:
+class DataConfig(_Section):
     """Section 5.1: the text."""
 
-    vocab_size: int = setting(37_000, "subwords in the vocabulary", at_least=259)
+    vocab_size: int = setting(37_000, "subwords in the vocabulary", at_least=259, at_most=10_000_000)
     # What learned positions can take by default (model.max_positions): a longer pair could not be used by every model.
-    max_length: int = setting(1024, "tokens of a side, END included, above which a pair is left out", at_least=2)
-    max_ratio: float = setting(9.0, "a pair is left out when a side has this many times the other's tokens", at_least=1)
-
-    def __post_init__(self) -> None:
-        _require_valid("data", self)
+    max_length: int = setting(
+        1024, "tokens of a side, END included, above which a pair is left out", at_least=2, at_most=10**9
+    )
+    max_ratio: float = setting(
+        9.0, "a pair is left out when a side has this many times the other's tokens", at_least=1, at_most=10**9
+    )
 
 
 @dataclass(frozen=True)
@@ -214,7 +229,8 @@ def bad_value(path: str, value: Any, section: type | None = None) -> str | None:
 
 
 def show(path: str, value: Any) -> str:
-    return f"{path} = {toml_value(value)}"
+    text = toml_value(value)
+    return f"{path} = {text if len(text) <= _LONGEST_VALUE else text[:_LONGEST_VALUE] + '…'}"
 
 
 def toml_value(value: Any) -> str:
@@ -223,4 +239,7 @@ def toml_value(value: Any) -> str:
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace('"', '\\"')
         return f'"{escaped}"'
-    return repr(value)
+    try:
+        return repr(value)
+    except (ValueError, RecursionError):  # more digits, or more brackets, than Python writes
+        return f"a very large {type(value).__name__}"

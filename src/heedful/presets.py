@@ -59,18 +59,27 @@ def parser(vocab_size: int = 16_000) -> Config:
     rate, which were tuned on section 22 of the treebank: the base model's rate is taken, on the attention weights too.
     """
     return Config(
-        model=ModelConfig(
-            d_model=1024,
-            d_ff=4096,
-            num_heads=16,
-            encoder_layers=4,
-            decoder_layers=4,
-            dropout=0.1,
-            attention_dropout=0.1,
-        ),
+        model=replace(_model(1024, num_heads=16, layers=4, dropout=0.1), attention_dropout=0.1),
         search=SearchConfig(beam_size=21, length_penalty=0.3, max_extra_length=300),
         data=DataConfig(vocab_size=vocab_size),
     )
+
+
+def _model(d_model: int, *, num_heads: int, layers: int, dropout: float) -> ModelConfig:
+    """A model of the paper's proportions."""
+    return ModelConfig(
+        d_model=d_model,
+        d_ff=4 * d_model,
+        num_heads=num_heads,
+        encoder_layers=layers,
+        decoder_layers=layers,
+        dropout=dropout,
+    )
+
+
+def _recipe(tokens: int, **changes: Any) -> TrainingConfig:
+    """The paper's recipe with so many tokens a side in a batch, and changes."""
+    return TrainingConfig(source_tokens=tokens, target_tokens=tokens, **changes)
 
 
 def tiny() -> Config:
@@ -81,14 +90,13 @@ def tiny() -> Config:
     Many heads, since two sorted worse (docs/log.md). No dropout, since a toy's text hardly repeats.
     """
     return Config(
-        model=ModelConfig(d_model=64, d_ff=256, num_heads=8, encoder_layers=2, decoder_layers=2, dropout=0.0),
-        training=TrainingConfig(
+        model=_model(64, num_heads=8, layers=2, dropout=0.0),
+        training=_recipe(
+            640,
             steps=1200,
             warmup_steps=100,
             learning_rate_scale=0.15,
             residual_scale=1.0,
-            source_tokens=640,
-            target_tokens=640,
             checkpoint_steps=50,
             average_last=8,
         ),
@@ -103,13 +111,12 @@ def demo() -> Config:
     watch. Nothing is compiled on CUDA: that alone would take longer than the training.
     """
     return Config(
-        model=ModelConfig(d_model=128, d_ff=512, num_heads=4, encoder_layers=2, decoder_layers=2, dropout=0.0),
-        training=TrainingConfig(
+        model=_model(128, num_heads=4, layers=2, dropout=0.0),
+        training=_recipe(
+            1024,
             steps=1500,
             warmup_steps=300,
             learning_rate_scale=0.5,
-            source_tokens=1024,
-            target_tokens=1024,
             checkpoint_minutes=0.0,
             checkpoint_steps=100,
             average_last=3,
@@ -125,8 +132,8 @@ def demo() -> Config:
 def small() -> Config:
     """For some hundred thousand pairs."""
     return Config(
-        model=ModelConfig(d_model=256, d_ff=1024, num_heads=4, encoder_layers=3, decoder_layers=3, dropout=0.2),
-        training=TrainingConfig(steps=50_000, warmup_steps=2000, source_tokens=8192, target_tokens=8192),
+        model=_model(256, num_heads=4, layers=3, dropout=0.2),
+        training=_recipe(8192, steps=50_000, warmup_steps=2000),
         data=DataConfig(vocab_size=16_000),
     )
 
@@ -138,14 +145,13 @@ def multi30k() -> Config:
     outputs come out short.
     """
     return Config(
-        model=ModelConfig(d_model=256, d_ff=1024, num_heads=4, encoder_layers=3, decoder_layers=3, dropout=0.3),
-        training=TrainingConfig(
+        model=_model(256, num_heads=4, layers=3, dropout=0.3),
+        training=_recipe(
+            8192,
             steps=10_000,
             warmup_steps=1000,
             learning_rate_scale=0.5,
             residual_scale=1.0,
-            source_tokens=8192,
-            target_tokens=8192,
             checkpoint_steps=500,
         ),
         search=SearchConfig(length_penalty=1.4),

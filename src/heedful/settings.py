@@ -16,6 +16,10 @@ from typing import Any
 
 from heedful.config import SECTIONS, Config, bad_value, did_you_mean, relations, show, toml_value
 from heedful.errors import ConfigError
+from heedful.files import read_small, reason
+
+_MOST_TOML_BYTES = 1 << 20
+"""A configuration is smaller."""
 
 
 @dataclass(frozen=True)
@@ -46,18 +50,18 @@ def to_toml(config: Config) -> str:
 def read_toml(path: Path) -> tuple[dict[str, Given], str | None]:
     """The settings of a file, each with its line, and the preset the file names, if it names one."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_small(path, most=_MOST_TOML_BYTES).decode("utf-8")
         tables = tomllib.loads(text)
     except FileNotFoundError:
         raise ConfigError([f"there is no file {path}"]) from None
-    except IsADirectoryError:
-        raise ConfigError([f"{path} is a folder, not a TOML file"]) from None
     except UnicodeDecodeError:
         raise ConfigError([f"{path} is not UTF-8 text"]) from None
     except OSError as error:
-        raise ConfigError([f"{path} cannot be read: {error.strerror}"]) from None
-    except tomllib.TOMLDecodeError as error:
+        raise ConfigError([f"{path} cannot be read: {reason(error)}"]) from None
+    except ValueError as error:
         raise ConfigError([f"{path} is not TOML: {error}"]) from None
+    except RecursionError:
+        raise ConfigError([f"{path} is not TOML: it is nested too deeply"]) from None
     preset = tables.pop("preset", None)
     if preset is not None and not isinstance(preset, str):
         raise ConfigError([f"preset = {preset!r} ({path}): must be the name of a preset, in quotes"])
@@ -76,7 +80,7 @@ def read_settings(settings: Iterable[str]) -> dict[str, Given]:
     given: dict[str, Given] = {}
     for text in settings:
         path, equals, value = text.partition("=")
-        given[path.strip()] = Given(_parse_value(value.strip()) if equals else None, f"--set {text}")
+        given[path.strip()] = Given(_parse_value(value.strip()) if equals else None, f"--set {text:.100}")
     return given
 
 
@@ -133,7 +137,7 @@ def _coerce(section: type, key: str, value: Any) -> Any:
 def _parse_value(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return text
 
 

@@ -90,12 +90,13 @@ def test_all_problems_are_reported_together_with_value_limits_and_place(tmp_path
     assert list(caught.value.problems) == [
         f"model.dropuot = 0.1 ({file}:4): no setting of that name in model (did you mean dropout?)",
         f'model.positions = "rotary" ({file}:5): must be one of "sinusoidal", "learned"',
-        f"training.steps = 1.5 ({file}:7): must be a whole number at least 1",
+        f"training.steps = 1.5 ({file}:7): must be a whole number at least 1 and at most 1,000,000,000,000",
         "model.dropout = 1.5 (--set model.dropout=1.5): must be a number at least 0 and below 1",
         "trianing.steps = 3 (--set trianing.steps=3): no section of that name (did you mean training?); "
         "there are model, training, search, data",
         "--set data: must look like --set model.d_model=512",
-        "training.warmup_steps = 0 (--set training.warmup_steps=0): must be a whole number at least 1",
+        "training.warmup_steps = 0 (--set training.warmup_steps=0): must be a whole number at least 1 "
+        "and at most 1,000,000,000,000",
     ]
     assert str(caught.value).startswith("7 problems in the configuration:\n")
 
@@ -136,6 +137,10 @@ def test_a_configuration_that_exists_is_valid(make: object, message: str) -> Non
         (b"preset = 3\n", "must be the name of a preset"),
         (b'preset = "bigg"\n', "no preset called bigg (did you mean big?)"),
         (b"d_model = 3\n", "no section of that name"),
+        (b"[training]\nsteps = " + b"9" * 5000, "is not TOML"),
+        (b"[training]\nsteps = 0x" + b"f" * 5000, "steps = a very large int"),
+        (b"x = " + b"[" * 100_000, "is not TOML: it is nested too deeply"),
+        (b"#" * (1 << 20) + b"\n", "it is larger than 1,048,576 bytes"),
     ],
 )
 def test_bad_files_are_named(content: bytes | None, message: str, tmp_path: Path) -> None:
@@ -151,3 +156,33 @@ def test_describe_is_plain_data() -> None:
     plain = describe(Config())
     assert list(plain) == list(SECTIONS)
     assert plain["model"]["d_model"] == 512
+
+
+def test_every_number_has_both_bounds_and_its_default_lies_between() -> None:
+    for section in SECTIONS.values():
+        for item in dataclasses.fields(section):
+            rule = item.metadata["rule"]
+            if type(item.default) in (int, float):
+                assert rule.at_least is not None or rule.above is not None, item.name
+                assert rule.at_most is not None or rule.below is not None, item.name
+                assert rule.allows(item.default), item.name
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        *("training.learning_rate_scale=inf", "training.minutes=inf", "training.minutes=nan", "data.max_ratio=inf"),
+        *("training.seed=-1", f"training.seed={2**64}", f"training.source_tokens={10**30}"),
+        *("training.micro_batches=1000000000", "data.vocab_size=2000000000", "data.vocab_size=0"),
+        *("model.d_model=" + "9" * 5000, "model.d_model=" + "[" * 100_000, "model.d_model=0x" + "f" * 5000),
+    ],
+    ids=lambda setting: setting[:40],
+)
+def test_what_lies_beyond_the_bounds_is_refused_with_what_is_allowed(setting: str) -> None:
+    with pytest.raises(ConfigError, match=r"must be a (whole )?number"):
+        resolve(settings=[setting])
+
+
+def test_devices_are_no_settings() -> None:
+    with pytest.raises(ConfigError, match="/dev/zero cannot be read: it is a device or a pipe"):
+        resolve(file=Path("/dev/zero"))
