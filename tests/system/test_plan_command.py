@@ -17,13 +17,14 @@ from heedful.cli.main import main
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
 from heedful.errors import PlanError
-from heedful.model.attention_kernels import equation_1_choice
 from heedful.model.transformer import Transformer
 from heedful.planning import checks, probe
 from heedful.planning.plan import make_plan
 from heedful.presets import resolve
+from heedful.training import output_loss
+from heedful.training.batches import StepBatch
 from heedful.training.flops import attention_scores, step_flops
-from heedful.training.label_smoothing import label_smoothed_loss
+from heedful.training.step import Trainer
 
 BUDGETS = ("training.source_tokens=300", "training.target_tokens=320")
 TINY = ("--preset", "tiny", "--set", BUDGETS[0], "--set", BUDGETS[1])
@@ -138,30 +139,37 @@ def test_a_probe_runs_real_batches_here_and_says_so(data: Path, capsys: pytest.C
 
 
 def test_a_probe_on_a_cpu_takes_no_more_than_its_share_of_a_batch(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    config, corpus = resolve(name="tiny"), Corpus(data)
-    schedule = Schedule(corpus.lengths, source_budget=2048, target_budget=2048, seed=1)
-    sizes = {"schedule": schedule, "vocab_size": 400, "source_vocab_size": None}
+    config, device = resolve(name="tiny"), torch.device("cpu")
     monkeypatch.setattr(probe, "CPU_FLOPS", 5e8)
-    found = probe.probe(corpus, config, **sizes)
+    found = probe.probe(data, config, device=device)
     assert 0 < found.flops <= probe.STEPS * 5e8
     monkeypatch.setattr(probe, "CPU_FLOPS", 1.0)
-    assert probe.probe(corpus, config, **sizes).target_tokens >= probe.STEPS, "one pair at least"
+    assert probe.probe(data, config, device=device).target_tokens >= probe.STEPS, "one pair at least"
 
 
-def test_the_probe_gives_a_gpu_the_same_words_packed(data: Path) -> None:
-    """The packed inputs, which only a GPU is given, have the loss of the padded ones."""
-    config, corpus = resolve(name="tiny", settings=["model.dropout=0", *BUDGETS]), Corpus(data)
-    schedule = Schedule(corpus.lengths, source_budget=300, target_budget=320, seed=1)
-    model = Transformer(config.model, vocab_size=400, attention=equation_1_choice(config.model)).double()
-    found = []
-    for layout in ("padded", "packed"):
-        inputs = probe._inputs(corpus, schedule.batch(0), config, schedule=schedule, layout=layout, device="cpu")
-        layouts = {"source_layout": inputs.source_layout, "target_layout": inputs.target_layout}
-        loss, count = label_smoothed_loss(model(inputs.source, inputs.target, **layouts), inputs.wanted)
-        found.append((float(loss.detach()), int(count)))
-    assert found[0][1] == found[1][1]
-    assert found[0][0] == pytest.approx(found[1][0], rel=1e-12)
+def test_the_probe_runs_the_step_of_training_and_holds_no_scores_of_a_whole_batch(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own step held tokens × vocabulary in float32, and so refused on a GPU what training runs."""
+    rehearsed: list[StepBatch] = []
+    largest = 0
+
+    def rehearse(self: Trainer, batch: StepBatch) -> None:
+        rehearsed.append(batch)
+        real(self, batch)
+
+    def losses(scores: torch.Tensor, *arguments: object) -> object:
+        nonlocal largest
+        largest = max(largest, scores.numel())
+        return of_slice(scores, *arguments)  # pyright: ignore
+
+    real, of_slice = Trainer.rehearse, output_loss.losses_and_gradient
+    monkeypatch.setattr(Trainer, "rehearse", rehearse)
+    monkeypatch.setattr("heedful.training.step.losses_and_gradient", losses)
+    monkeypatch.setitem(output_loss.SCORES_AT_ONCE, "cpu", 400 * 128)
+    probe.probe(data, resolve(name="tiny", settings=BUDGETS), device=torch.device("cpu"))
+    assert 400 * max(batch.target_tokens for batch in rehearsed) > 1.5 * 400 * 128, "else the test cannot tell"
+    assert 0 < largest <= 400 * 128
 
 
 def test_minutes_end_a_plan_before_its_steps(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -177,7 +185,10 @@ PROBLEMS = {
     "a wrong setting": (["--set", "model.d_modle=8"], "no setting of that name in model (did you mean d_model?)"),
     "two wrong settings": (["--set", "model.dropout=2", "--set", "training.steps=0"], "training.steps = 0"),
     "no GPUs": (["--gpus", "0"], "--gpus 0: must be at least 1"),
-    "too few pieces": (["--gpus", "8", "--nodes", "4"], "32 processes need a piece of each batch: --set training.mic"),
+    "too few micro-batches": (
+        ["--gpus", "8", "--nodes", "4"],
+        "32 processes need one of each batch: --set train",
+    ),
     "an unknown accelerator": (["--accelerator", "H1000"], "--accelerator H1000: not known (did you mean H100?)"),
     "pairs longer than a batch": (["--set", "training.source_tokens=5"], "source tokens, but a batch holds at most 5"),
     "too few positions": (
@@ -189,6 +200,18 @@ PROBLEMS = {
         "training.patience = 3 counts validations, but training.validation_steps = 0",
     ),
     "bfloat16 on a CPU": (["--set", "training.precision=bfloat16"], "training.precision = bfloat16 needs CUDA"),
+    "more than an accelerator has": (
+        ["--accelerator", "H100", "--preset", "tiny", "--set", "model.encoder_layers=100000"],
+        "are needed in each process, and one H100 has 80.0",
+    ),
+    "more than this machine has": (
+        ["--preset", "tiny", "--set", "model.encoder_layers=100000"],
+        "are needed in each process, and this machine has",
+    ),
+    "steps too large for an accelerator": (
+        ["--accelerator", "T4", *("--set", "training.source_tokens=400000", "--set", "training.target_tokens=400000")],
+        "one T4 has 16.0: --set training.micro_batches=",
+    ),
     "no such config": (["--config", "nowhere.toml"], "there is no file nowhere.toml"),
 }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from heedful.training.distributed import World
-from heedful.training.environment import environment, processor
+from heedful.training.machine import environment, processor
 
 
 def test_the_machine_is_described_by_what_it_says_itself() -> None:

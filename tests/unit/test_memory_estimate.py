@@ -89,20 +89,3 @@ def test_half_precision_and_fewer_tokens_need_less_and_the_loss_is_bounded() -> 
     assert estimate(2048, half=True).total < estimate(4096, half=True).total
     many = estimate(200_000, half=True)
     assert many.loss < 200_000 * 37_000, "less than a byte for each score of the whole batch"
-
-
-@pytest.mark.parametrize(
-    ("sizes", "vocab_size", "tokens", "seen"),
-    [
-        ({}, 37_000, 25_000, 23.55),
-        ({"d_model": 384, "num_heads": 6, "decoder_layers": 2}, 12_000, 16_384, 7.7),
-        ({"d_model": 256, "d_ff": 1024, "num_heads": 4, "encoder_layers": 3, "decoder_layers": 3}, 8000, 8192, 2.1),
-    ],
-)
-def test_with_captured_graphs_it_is_what_was_seen_on_an_h200_or_a_little_more(
-    sizes: dict[str, Any], vocab_size: int, tokens: int, seen: float
-) -> None:
-    both = {"source_tokens": tokens, "target_tokens": tokens}
-    config = ModelConfig(**sizes)
-    estimate = memory_estimate(config, vocab_size=vocab_size, half_precision=True, captured=True, **both)
-    assert 0.95 * seen < estimate.total / GIB < 1.4 * seen

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from heedful.config import Config, did_you_mean
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
 from heedful.errors import BatchError, CorpusError, SubwordError
+from heedful.planning.memory import GIB, MemoryEstimate
 from heedful.runs.run_folder import RUN
 from heedful.text.subwords import Subwords
 from heedful.training.hardware import ACCELERATORS, peak_flops
@@ -41,13 +42,13 @@ def accelerator_problems(accelerator: str | None) -> list[str]:
 
 
 def process_problems(config: Config | None, *, gpus: int, nodes: int) -> list[str]:
-    """Every process must get a piece of each batch."""
+    """Every process must get a micro-batch of each batch."""
     named = (("--gpus", gpus), ("--nodes", nodes))
     problems = [f"{name} {value}: must be at least 1" for name, value in named if value < 1]
     processes = gpus * nodes
     if not problems and config and config.training.micro_batches < processes:
         problems.append(
-            f"training.micro_batches = {config.training.micro_batches}, but {processes} processes need a piece of each "
+            f"training.micro_batches = {config.training.micro_batches}, but {processes} processes need one of each "
             f"batch: --set training.micro_batches={processes}"
         )
     return problems
@@ -133,6 +134,37 @@ def disk_problems(output: Path, config: Config, *, parameters: int) -> list[str]
         f"--output {output}: {count} checkpoints take {needed / 1e9:,.1f} GB and its disk has {free / 1e9:,.1f} GB "
         "left: make room, or keep fewer (training.keep_last, training.average_last)"
     ]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What would compute the run."""
+
+    name: str
+    half_precision: bool
+    memory: int | None
+    """Bytes for each process; None where that is not known."""
+    is_rehearsed: bool = False
+    """The largest step will be tried: only what no cutting makes smaller is asked of the arithmetic."""
+
+
+def memory_problems(estimate: Callable[[int], MemoryEstimate], target: Target, *, micro_batches: int) -> list[str]:
+    """What is needed must be there; ``estimate``: what is needed with so many micro-batches."""
+
+    def needed(count: int) -> int:
+        found = estimate(count)
+        return found.kept if target.is_rehearsed else found.total
+
+    there = target.memory
+    if there is None or needed(micro_batches) <= there:
+        return []
+    size = needed(micro_batches) / GIB
+    said = f"about {size:,.1f} GiB of memory are needed in each process, and {target.name} has {there / GIB:,.1f}"
+    finer = (micro_batches * 2**doublings for doublings in range(1, 11))
+    if count := next((count for count in finer if needed(count) <= there), None):
+        return [f"{said}: --set training.micro_batches={count}"]
+    kept = f"{estimate(micro_batches).kept / GIB:,.1f} GiB are parameters, gradients and Adam's state"
+    return [f"{said} ({kept}): take a smaller model, or a machine with more"]
 
 
 def data_notes(corpus: Corpus, config: Config, vocabulary: Vocabulary, *, output: Path | None) -> Iterator[str]:

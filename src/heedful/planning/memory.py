@@ -20,9 +20,11 @@ fills heads up; and what the backward pass holds of one layer at a time.
 
 The loss is computed in slices of at most 2^27 scores, whose gradient takes their place.
 
-Captured graphs (CUDA) keep a working memory of their own, and while a shape is captured it is run beside them. So much
-was seen on an H200, beyond what stays, for each byte of activations and loss: 2.7 (Multi30k's small model), 3.1 (23 M
-parameters) and 3.6 (base). The largest is taken.
+Captured graphs (CUDA) keep a working memory of their own, and while a shape is captured it is run beside them: two
+working memories (`training.memory_probe`, which measures what one is). By arithmetic alone one is more than activations
+and loss, for the reasons above and because torch reserves more than it uses. On an H200 so much was seen beyond what
+stays, for each byte of activations and loss: 2.7 (Multi30k's small model), 3.1 (23 M parameters) and 3.6 (base). The
+largest is taken, half of it for each working memory.
 """
 
 from __future__ import annotations
@@ -31,10 +33,10 @@ from dataclasses import dataclass
 
 from heedful.config import ModelConfig
 from heedful.presets import parameter_count
-from heedful.training.flops import SCORES_AT_ONCE_ON_CUDA
+from heedful.training.flops import SCORES_AT_ONCE_ON_CUDA, WORKING_MEMORIES_OF_GRAPHS
 
-CAPTURED = 2.6
-"""What capturing takes beside each byte that a step holds; measured, see above."""
+RESERVED = 1.8
+"""Bytes of a captured step's working memory for each byte of activations and loss; measured, see above."""
 GIB = 1 << 30
 
 
@@ -53,9 +55,13 @@ class MemoryEstimate:
     """The graphs' own working memory."""
 
     @property
+    def kept(self) -> int:
+        """What stays for the whole run, however fine a step is cut."""
+        return self.parameters + self.gradients + self.adam + self.working_copy
+
+    @property
     def total(self) -> int:
-        kept = self.parameters + self.gradients + self.adam + self.working_copy
-        return kept + self.activations + self.loss + self.capturing
+        return self.kept + self.activations + self.loss + self.capturing
 
 
 def memory_estimate(
@@ -68,7 +74,7 @@ def memory_estimate(
     source_vocab_size: int | None = None,
     captured: bool = False,
 ) -> MemoryEstimate:
-    """What one process needs for micro-batches of so many tokens, filling included; ``captured``: as CUDA graphs."""
+    """What one process needs for micro-batches of so many tokens, padding included; ``captured``: as CUDA graphs."""
     parameters = parameter_count(model, vocab_size=vocab_size, source_vocab_size=source_vocab_size)
     activations = activation_bytes(
         model, source_tokens=source_tokens, target_tokens=target_tokens, half_precision=half_precision
@@ -81,7 +87,7 @@ def memory_estimate(
         working_copy=2 * parameters if half_precision else 0,
         activations=activations,
         loss=loss,
-        capturing=round(CAPTURED * (activations + loss)) if captured else 0,
+        capturing=round((WORKING_MEMORIES_OF_GRAPHS * RESERVED - 1) * (activations + loss)) if captured else 0,
     )
 
 

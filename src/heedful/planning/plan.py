@@ -12,17 +12,19 @@ from pathlib import Path
 
 import numpy as np
 
-from heedful.config import Config
+from heedful.config import Config, ModelConfig
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
-from heedful.data.shapes import shapes
+from heedful.data.shapes import Shape, shapes
 from heedful.errors import ConfigError, HeedfulError, PlanError
 from heedful.planning.checks import (
+    Target,
     Vocabulary,
     accelerator_problems,
     batch_notes,
     data_notes,
     disk_problems,
+    memory_problems,
     opened,
     process_problems,
     scheduled,
@@ -31,10 +33,10 @@ from heedful.planning.checks import (
 from heedful.planning.memory import MemoryEstimate, memory_estimate
 from heedful.presets import parameter_count, resolve
 from heedful.training.flops import Scores, attention_scores, paper_flops, step_flops
-from heedful.training.hardware import MATMUL_SHARE, expected_share, peak_flops
+from heedful.training.hardware import MATMUL_SHARE, expected_share, nominal_memory, peak_flops
 
 FEW_TOKENS = 8192
-"""Below so many tokens in a piece a GPU is not kept as busy as the measured ones were."""
+"""Below so many tokens in a micro-batch a GPU is not kept as busy as the measured ones were."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,9 @@ class Plan:
     source_tokens: float
     """Of a step, on average."""
     target_tokens: float
-    piece_source_tokens: int
+    micro_batch_source_tokens: int
     """Of a micro-batch, at most."""
-    piece_target_tokens: int
+    micro_batch_target_tokens: int
     memory: MemoryEstimate
     """Of one process."""
     step_flops: float
@@ -86,6 +88,27 @@ class _Checked:
     vocabulary: Vocabulary
     schedule: Schedule
     config: Config
+    target: Target
+
+    def largest(self, micro_batches: int) -> Shape:
+        """The largest shape of so many micro-batches."""
+        training = self.config.training
+        budgets = {"source_budget": training.source_tokens, "target_budget": training.target_tokens}
+        return shapes(self.schedule.lengths.longest, micro_batches=micro_batches, **budgets)[-1]
+
+    def memory(self, micro_batches: int) -> MemoryEstimate:
+        """What a process needs for so many micro-batches."""
+        half = self.target.half_precision
+        shape = self.largest(micro_batches)
+        return memory_estimate(
+            self.config.model,
+            vocab_size=self.vocabulary.target,
+            source_vocab_size=self.vocabulary.own_source,
+            source_tokens=shape.source_tokens,
+            target_tokens=shape.target_tokens,
+            half_precision=half,
+            captured=half and self.config.training.compile,
+        )
 
 
 def make_plan(
@@ -101,20 +124,20 @@ def make_plan(
 ) -> Plan:
     """The plan of a run; raises one `PlanError` that names every problem."""
     checked = _checked(folder, preset, file, settings, gpus=gpus, nodes=nodes, accelerator=accelerator, output=output)
-    return _planned(checked, processes=gpus * nodes, accelerator=accelerator, output=output)
+    speed = _datasheet_speed(accelerator, checked.config.model) if accelerator else _probed_speed(checked)
+    return _planned(checked, speed, processes=gpus * nodes, accelerator=accelerator, output=output)
 
 
-def _planned(checked: _Checked, *, processes: int, accelerator: str | None, output: Path | None) -> Plan:
+def _planned(checked: _Checked, speed: Speed, *, processes: int, accelerator: str | None, output: Path | None) -> Plan:
     model, training, schedule = checked.config.model, checked.config.training, checked.schedule
     sizes = {"vocab_size": checked.vocabulary.target, "source_vocab_size": checked.vocabulary.own_source}
     source_tokens, target_tokens, flops = _mean_step(checked)
-    speed, half = _speed(checked, accelerator)
     step_seconds = flops / (processes * speed.flops_per_second)
-    steps = min(training.steps, int(60 * training.minutes / step_seconds)) if training.minutes else training.steps
+    steps = training.steps
+    if 0 < 60 * training.minutes < steps * step_seconds:
+        steps = int(60 * training.minutes / step_seconds)
     seconds = steps * step_seconds
-    budgets = {"source_budget": training.source_tokens, "target_budget": training.target_tokens}
-    largest = shapes(schedule.lengths.longest, micro_batches=training.micro_batches, **budgets)[-1]
-    piece = {"source_tokens": largest.source_tokens, "target_tokens": largest.target_tokens}
+    largest = checked.largest(training.micro_batches)
     return Plan(
         vocabulary=checked.vocabulary,
         parameters=parameter_count(model, **sizes),
@@ -124,9 +147,9 @@ def _planned(checked: _Checked, *, processes: int, accelerator: str | None, outp
         epochs=steps / schedule.steps_per_epoch,
         source_tokens=source_tokens,
         target_tokens=target_tokens,
-        piece_source_tokens=largest.source_tokens,
-        piece_target_tokens=largest.target_tokens,
-        memory=memory_estimate(model, half_precision=half, captured=half and training.compile, **piece, **sizes),
+        micro_batch_source_tokens=largest.source_tokens,
+        micro_batch_target_tokens=largest.target_tokens,
+        memory=checked.memory(training.micro_batches),
         step_flops=flops,
         flops=flops * steps,
         paper_flops=paper_flops(gpus=processes, hours=seconds / 3600, tflops=speed.capacity / 1e12),
@@ -147,7 +170,7 @@ def _speed_notes(config: Config, *, steps: int, tokens: float, accelerator: str 
     if steps < training.steps:
         yield f"training.minutes = {training.minutes:g} ends it before training.steps = {training.steps:,}"
     if accelerator and tokens / training.micro_batches < FEW_TOKENS:
-        few = f"a piece has {tokens / training.micro_batches:,.0f} target tokens"
+        few = f"a micro-batch has {tokens / training.micro_batches:,.0f} target tokens"
         yield f"{few}: GPUs will be less busy than the time assumes, which was measured with 25,000"
     if accelerator and training.precision == "float32":
         yield "training.precision = float32 is several times slower than the time assumes, which is bfloat16's"
@@ -178,9 +201,26 @@ def _checked(
     if config and vocabulary and output:
         sizes = {"vocab_size": vocabulary.target, "source_vocab_size": vocabulary.own_source}
         problems += disk_problems(output, config, parameters=parameter_count(config.model, **sizes))
-    if problems or not (corpus and config and vocabulary and schedule):
+    target = _target(accelerator, config, gpus, problems) if config else None
+    if not (corpus and config and vocabulary and schedule and target):
         raise PlanError(problems)
-    return _Checked(corpus, vocabulary, schedule, config)
+    checked = _Checked(corpus, vocabulary, schedule, config, target)
+    problems += memory_problems(checked.memory, target, micro_batches=config.training.micro_batches)
+    if problems:
+        raise PlanError(problems)
+    return checked
+
+
+def _target(accelerator: str | None, config: Config, gpus: int, problems: list[str]) -> Target | None:
+    """What would compute the run; None where that is a problem."""
+    if accelerator:
+        half, memory = config.training.precision != "float32", nominal_memory(accelerator)
+        return Target(f"one {accelerator}", half, memory)
+    try:
+        return _this_machine(config, max(1, gpus))
+    except HeedfulError as error:
+        problems.append(str(error))
+        return None
 
 
 def _mean_step(checked: _Checked) -> tuple[float, float, float]:
@@ -206,24 +246,38 @@ def _mean_step(checked: _Checked) -> tuple[float, float, float]:
     return source_tokens, target_tokens, flops
 
 
-def _speed(checked: _Checked, accelerator: str | None) -> tuple[Speed, bool]:
-    """The expected speed of one process, and whether it computes in half precision."""
-    config, vocabulary = checked.config, checked.vocabulary
-    if accelerator:
-        peak = peak_flops(accelerator)
-        assert peak is not None, "an unknown accelerator is a problem that was named"
-        share = expected_share(config.model)
-        about = (
-            f"an assumption, not a measurement: {share:.0%} of what large matrix products reach, which is "
-            f"{MATMUL_SHARE:.0%} of the datasheet's {peak / 1e12:,.0f} TFLOP/s (on one H200 base reached 25 % and "
-            "big 45 %), and no time lost between GPUs"
-        )
-        return Speed(peak * MATMUL_SHARE * share, peak, about), config.training.precision != "float32"
-    from heedful.planning.probe import probe  # torch takes seconds to load
+def _this_machine(config: Config, gpus: int) -> Target:
+    """The device that training would take here."""
+    from heedful.training.machine import device_memory  # torch takes seconds to load
+    from heedful.training.setup import training_device
+    from heedful.training.step import precision_for
 
-    sizes = {"vocab_size": vocabulary.target, "source_vocab_size": vocabulary.own_source}
+    device = training_device("auto")
+    half, memory = precision_for(config, device).half, device_memory(device)
+    if device.type == "cuda":
+        return Target("the GPU here", half, memory, is_rehearsed=True)
+    shared = f"a {gpus}th of this machine" if gpus > 1 else "this machine"
+    return Target(shared, half, None if memory is None else memory // gpus)
+
+
+def _datasheet_speed(accelerator: str, model: ModelConfig) -> Speed:
+    peak = peak_flops(accelerator)
+    assert peak is not None, "an unknown accelerator is a problem that was named"
+    share = expected_share(model)
+    about = (
+        f"an assumption, not a measurement: {share:.0%} of what large matrix products reach, which is "
+        f"{MATMUL_SHARE:.0%} of the datasheet's {peak / 1e12:,.0f} TFLOP/s (on one H200 base reached 25 % and "
+        "big 45 %), and no time lost between GPUs"
+    )
+    return Speed(peak * MATMUL_SHARE * share, peak, about)
+
+
+def _probed_speed(checked: _Checked) -> Speed:
+    from heedful.planning.probe import probe
+    from heedful.training.setup import training_device
+
     try:
-        found = probe(checked.corpus, config, schedule=checked.schedule, **sizes)
+        found = probe(checked.corpus.folder, checked.config, device=training_device("auto"))
     except HeedfulError as error:
         raise PlanError([str(error)]) from None
     capacity = peak_flops(found.device) or found.matmul_flops
@@ -232,4 +286,4 @@ def _speed(checked: _Checked, accelerator: str | None) -> tuple[Speed, bool]:
         f"nothing compiled, {found.flops_per_second / found.matmul_flops:.0%} of what a large matrix product reached; "
         "scaled in proportion to the work, and no time lost between processes"
     )
-    return Speed(found.flops_per_second, capacity, about), found.half_precision
+    return Speed(found.flops_per_second, capacity, about)

@@ -22,6 +22,8 @@ BACKWARD = 2
 """Products of the backward pass for each of the forward pass: one for the input's gradient, one for the matrix's."""
 SCORES_AT_ONCE_ON_CUDA = 1 << 27
 """Scores of the loss that are held at a time there: enough to keep a GPU busy."""
+WORKING_MEMORIES_OF_GRAPHS = 2
+"""What capturing CUDA graphs takes: the graphs' own stays theirs while the next shape is warmed up beside it."""
 
 
 @dataclass(frozen=True)

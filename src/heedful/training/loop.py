@@ -23,10 +23,10 @@ from heedful.runs.run_folder import STATUS, write_status
 from heedful.settings import describe
 from heedful.training import events
 from heedful.training.batches import StepBatch, prefetched
-from heedful.training.device import device_facts
 from heedful.training.distributed import agree, join, leave
 from heedful.training.events import Reporter
 from heedful.training.flops import batch_flops
+from heedful.training.machine import device_facts
 from heedful.training.metrics import Clock, Results, StepResult, SumsSinceLine
 from heedful.training.optimizer import optimizer_tensors
 from heedful.training.setup import Prepared, Task, claim_folder, prepared_run, restore, training_device

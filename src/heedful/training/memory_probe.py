@@ -13,12 +13,11 @@ from heedful.model.attention_kernels import VARLEN_MAX_SEQUENCES
 from heedful.training.batches import Batches, StepBatch
 from heedful.training.distributed import agree
 from heedful.training.events import Reporter, Warned
+from heedful.training.flops import WORKING_MEMORIES_OF_GRAPHS
 from heedful.training.step import Trainer
 
 MOST = 1024
 """Micro-batches beyond which there is no point in trying."""
-CAPTURE = 2
-"""Working memories that capturing takes: the graphs' own stays theirs while the next shape is warmed up."""
 
 TOO_LARGE = "does not fit into memory"
 TOO_MANY = f"has more sentences than the packed attention kernel takes at once ({VARLEN_MAX_SEQUENCES:,})"
@@ -76,7 +75,7 @@ def _fits(trainer: Trainer, batches: Batches) -> bool:
     torch.cuda.empty_cache()
     if working is None:
         return False
-    return not trainer.captures or CAPTURE * working <= torch.cuda.mem_get_info(device)[0]
+    return not trainer.captures or WORKING_MEMORIES_OF_GRAPHS * working <= torch.cuda.mem_get_info(device)[0]
 
 
 def _largest(batches: Batches) -> StepBatch:

@@ -14,7 +14,7 @@ from torch import Tensor
 from heedful.evaluation.translation_scores import perplexity
 from heedful.runs.metrics import TrainLine, Wall
 from heedful.training.batches import StepBatch
-from heedful.training.device import DeviceFacts
+from heedful.training.machine import DeviceFacts
 
 LAG = 3
 """Steps after which a step's numbers are read: by then they have arrived, and nobody waits."""

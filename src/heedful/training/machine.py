@@ -1,0 +1,102 @@
+"""The machine that a run is on: what its watcher wants to know, and what somebody who wants to repeat it must know."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import os
+import platform
+import resource
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from heedful.training.distributed import World
+from heedful.training.hardware import peak_flops
+
+PACKAGES = ("torch", "numpy", "tokenizers", "safetensors")
+"""The packages whose version may change a run's numbers, or whether its files can be read."""
+
+
+@dataclass(frozen=True)
+class DeviceFacts:
+    """One process's device."""
+
+    device: torch.device
+    name: str
+    peak: float | None
+    """Operations a second at most, where the device is known."""
+
+    def memory_gib(self) -> float:
+        """The most memory taken so far: from the GPU, what torch keeps for later included, or by this process."""
+        if self.device.type == "cuda":
+            return round(torch.cuda.max_memory_reserved(self.device) / 2**30, 2)
+        unit = 1 if sys.platform == "darwin" else 1024
+        return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30, 2)
+
+
+def device_facts(device: torch.device) -> DeviceFacts:
+    """What is known of a device."""
+    if device.type != "cuda":
+        threads = torch.get_num_threads()
+        return DeviceFacts(device, f"CPU, {threads} thread{'s' if threads > 1 else ''}", None)
+    name = torch.cuda.get_device_name(device)
+    return DeviceFacts(device, name, peak_flops(name))
+
+
+def environment(device: torch.device, world: World) -> dict[str, Any]:
+    """Versions and hardware, as they are written into ``run.json``; null where the machine does not say."""
+    return {
+        "python": platform.python_version(),
+        "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
+        "cuda": torch.version.cuda if device.type == "cuda" else None,
+        "platform": platform.platform(),
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "memory_gib": _gib(_machine_memory()),
+        "device": device_facts(device).name,
+        "device_memory_gib": _gib(device_memory(device)) if device.type == "cuda" else None,
+        "threads": torch.get_num_threads(),
+        "processes": world.size,
+    }
+
+
+def processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """The processor's name where the system tells it, else its kind."""
+    try:
+        lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def memory_limit() -> int | None:
+    """Bytes that this process may take: the machine's memory, or less where it was given less; None if unknown."""
+    found = [_machine_memory()]
+    with contextlib.suppress(OSError, ValueError):  # no control group, or one without a limit
+        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    found.append(None if soft == resource.RLIM_INFINITY else soft)
+    return min((limit for limit in found if limit is not None), default=None)
+
+
+def _machine_memory() -> int | None:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not every system counts its pages
+        return None
+
+
+def _gib(size: int | None) -> float | None:
+    return None if size is None else round(size / 2**30, 1)
+
+
+def device_memory(device: torch.device) -> int | None:
+    """Bytes that a process on this device may take."""
+    if device.type != "cuda":
+        return memory_limit()
+    return torch.cuda.get_device_properties(device).total_memory
