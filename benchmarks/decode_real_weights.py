@@ -20,9 +20,10 @@ from heedful.errors import CheckpointError
 from heedful.evaluation.translation_scores import bleu
 from heedful.export.marian_model import write_marian
 from heedful.runs.checkpoints import newest_sound, read_checkpoint
-from heedful.runs.entries import AVERAGED
-from heedful.runs.models import read_model
-from heedful.runs.run_folder import read_run
+from heedful.runs.descriptions import read_run
+from heedful.runs.folder import AVERAGED
+from heedful.runs.models import read_model, read_subwords
+from heedful.settings import describe
 from heedful.text.subwords import Subwords
 
 MAX_EXTRA = 50
@@ -122,7 +123,7 @@ def export(run: Path, folder: Path, *, positions: int) -> Sizes:
     """The weights of a run, and their sizes, where every engine can read them."""
     from safetensors.torch import save_file
 
-    config = read_run(run)["config"]["model"]
+    config = describe(read_run(run).config)["model"]
     weights = weights_of(run)
     plain = config["encoder_layers"] == config["decoder_layers"] and config["positions"] == "sinusoidal"
     plain = plain and not (config["d_k"] or config["d_v"] or config["neighbourhood"])
@@ -151,9 +152,7 @@ def weights_of(run: Path) -> dict[str, Any]:
 
 
 def subwords(run: Path) -> tuple[Subwords, Subwords]:
-    vocabularies = read_run(run)["vocabularies"]
-    source, target = (Subwords.load(run / vocabularies[side]["folder"]) for side in ("source", "target"))
-    return source, target
+    return read_subwords(run, read_run(run))
 
 
 def read_lines(path: Path) -> list[str]:

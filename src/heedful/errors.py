@@ -63,6 +63,10 @@ class CheckpointError(HeedfulError):
     """A run folder or a checkpoint cannot be read or written."""
 
 
+class NotARunError(CheckpointError):
+    """A folder is not a run, or not a checkpoint, at all."""
+
+
 class ExportError(HeedfulError):
     """A model cannot be exported: another engine does not know it, is not installed, or the folder is in the way."""
 

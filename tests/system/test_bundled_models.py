@@ -19,8 +19,8 @@ import pytest
 import torch
 
 import heedful
-from heedful.runs.atomic import sha256
-from heedful.runs.names import DEFAULT, bundled_models
+from heedful.files import sha256
+from heedful.runs.folder import DEFAULT_MODEL, bundled_models
 from heedful.search.options import SearchOptions
 from heedful.search.translator import Translation, Translator
 from heedful.symbols import END, START
@@ -94,7 +94,7 @@ def greedy(translator: Translator, sentences: Iterable[str]) -> list[Translation
 
 def test_those_that_are_pinned_are_those_that_are_there_and_one_is_the_default() -> None:
     assert set(PINNED) == set(MODELS)
-    assert DEFAULT in MODELS
+    assert DEFAULT_MODEL in MODELS
 
 
 @each_model

@@ -25,7 +25,7 @@ from heedful.config import Config
 from heedful.demo import plan, results, stages
 from heedful.demo.plan import DemoPlan
 from heedful.presets import resolve
-from heedful.runs.entries import MODEL
+from heedful.runs.descriptions import MODEL
 from heedful.training import events
 
 STEPS = 24

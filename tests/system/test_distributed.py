@@ -15,7 +15,8 @@ import torch
 from tests.training_toys import write_toy
 from torch import Tensor
 
-from heedful.runs.checkpoints import entries, read_checkpoint
+from heedful.runs.checkpoints import read_checkpoint
+from heedful.runs.folder import entries
 
 SETTINGS = {
     "model.d_model": 32,

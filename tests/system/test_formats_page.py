@@ -19,6 +19,7 @@ import heedful
 from heedful import Transformer
 from heedful.presets import resolve
 from heedful.runs.bundle import write_bundle
+from heedful.runs.descriptions import Languages
 from heedful.runs.models import read_model
 
 PAGE = (DOCS / "formats.md").read_text(encoding="utf-8")
@@ -63,7 +64,7 @@ def test_every_file_is_named(run: Path) -> None:
 
 
 def test_what_a_bundle_adds_is_named(run: Path, tmp_path: Path) -> None:
-    bundle = write_bundle(read_model(run), tmp_path / "bundle", card=b"# A toy", spoken=("en", "de"))
+    bundle = write_bundle(read_model(run), tmp_path / "bundle", card=b"# A toy", spoken=Languages("en", "de"))
     files = [bundle / "run.json", bundle / "averaged" / "state.json"]
     named = [name for path in files for name in fields(json.loads(path.read_text()))]
     assert {"bundle", "languages", "storage"} <= set(named)

@@ -79,7 +79,7 @@ def test_a_run_stopped_before_its_average_makes_it_when_resumed(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("heedful.training.loop.average", stopped)
+        patch.setattr("heedful.training.loop.write_average", stopped)
         with pytest.raises(KeyboardInterrupt):
             run(corpus, tmp_path / "run")
     ended = run(corpus, tmp_path / "run", resume=True)[-1]

@@ -13,7 +13,7 @@ from tests.training_toys import toy_sentences
 
 import heedful
 from heedful.errors import CheckpointError
-from heedful.runs import names
+from heedful.runs import folder as names
 from heedful.runs.bundle import write_bundle
 from heedful.runs.models import read_model
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -11,14 +12,16 @@ from rich.console import Console
 from tests.commands import run_here
 from tests.stored_corpora import stored_corpus
 from tests.trained_toys import train_toy
+from tests.unit.test_runs import DESCRIPTION
 
 from heedful.cli.models import table_of
 from heedful.data.manifest import TextRecord
-from heedful.runs import names
+from heedful.runs import folder as names
 from heedful.runs.bundle import write_bundle
-from heedful.runs.card import card_title, languages
-from heedful.runs.model_list import Listed
+from heedful.runs.descriptions import Languages, RunDescription, TrainedOn, read_state, write_state
+from heedful.runs.lists import ListedModel, card_title, languages
 from heedful.runs.models import read_model
+from heedful.typed import typed
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +44,7 @@ def test_bundled_models_come_first_then_those_here_and_in_runs(
     shutil.copytree(run, "second")
     shutil.copytree(run, "deep/below/third")
     card = b"\n\n## Little one: copies sounds\n\nMore.\n"
-    given = write_bundle(read_model(run), folder.parent / "bundled" / "little", card=card, spoken=("en", "de"))
+    given = write_bundle(read_model(run), folder.parent / "bundled" / "little", card=card, spoken=Languages("en", "de"))
     code, out, _ = run_here(capsys, "models", "--json")
     assert code == 0
     little, second, first = json.loads(out)
@@ -68,8 +71,8 @@ def test_a_folder_that_is_a_run_is_listed_and_a_newer_checkpoint_is_the_model(
 ) -> None:
     shutil.copytree(run, "mine")
     shutil.copytree("mine/checkpoints/step-00000040", "mine/checkpoints/step-00000050")
-    state = Path("mine/checkpoints/step-00000050/state.json")
-    state.write_text(json.dumps({**json.loads(state.read_text()), "step": 50}))
+    state = Path("mine/checkpoints/step-00000050")
+    write_state(state, dataclasses.replace(read_state(Path("mine/checkpoints/step-00000040")), step=50))
     (row,) = json.loads(run_here(capsys, "models", "mine", "--json")[1])
     assert (row["model"], row["step"]) == ("mine", 50)
 
@@ -105,8 +108,8 @@ def test_the_table_fits_a_terminal_of_80_columns_and_loses_no_number_or_path() -
     path = "experiments/2026/" + "a-rather-long-name-" * 3 + "end"
     about = "A model of everyday English and German sentences, with a title that goes on and on"
     rows = [
-        Listed("en-de-small", True, 23_412_345, 22_912_000, "en-de", 120_000, about),
-        Listed(path, False, None, None, None, None, "no checkpoint yet"),
+        ListedModel("en-de-small", True, 23_412_345, 22_912_000, "en-de", 120_000, about),
+        ListedModel(path, False, None, None, None, None, "no checkpoint yet"),
     ]
     console = Console(width=80)
     with console.capture() as capture:
@@ -134,10 +137,11 @@ def test_languages_are_the_endings_of_the_training_files(
     tmp_path: Path, corpora: list[str], expected: tuple[str, str] | None
 ) -> None:
     stored_corpus(tmp_path, [([3], [4])], texts=tuple(TextRecord(name, 1.0) for name in corpora))
-    description = {"data": {"folder": str(tmp_path)}}
-    assert languages(description) == expected
-    assert languages({**description, "languages": {"source": "fi", "target": "et"}}) == ("fi", "et")
-    assert languages({"data": {"folder": str(tmp_path / "gone")}}) is None
+    description = typed(RunDescription, {**DESCRIPTION, "data": {"folder": str(tmp_path)}})
+    assert languages(description) == (expected and Languages(*expected))
+    said = dataclasses.replace(description, languages=Languages("fi", "et"))
+    assert languages(said) == Languages("fi", "et")
+    assert languages(dataclasses.replace(description, data=TrainedOn(str(tmp_path / "gone")))) is None
 
 
 def test_a_card_without_a_line_has_no_title(tmp_path: Path) -> None:

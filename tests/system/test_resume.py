@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from tests.training_toys import write_toy
 
-from heedful.runs.checkpoints import MODEL, OPTIMIZER, entries
+from heedful.runs.descriptions import MODEL, OPTIMIZER
+from heedful.runs.folder import entries
 
 SETTINGS = {
     "model.d_model": 32,

@@ -12,7 +12,7 @@ from tests.training_toys import TASKS, toy_sentences, write_toy
 from heedful.data.corpus import Corpus
 from heedful.presets import resolve
 from heedful.runs.checkpoints import read_checkpoint
-from heedful.runs.entries import AVERAGED
+from heedful.runs.folder import AVERAGED
 from heedful.runs.models import load_weights
 from heedful.search.model_search import greedy_translations
 from heedful.text.subwords import Subwords

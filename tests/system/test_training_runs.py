@@ -14,7 +14,8 @@ from tests.training_toys import write_toy
 
 from heedful.errors import CheckpointError, HeedfulError, TrainingError
 from heedful.presets import resolve
-from heedful.runs.checkpoints import entries, read_checkpoint
+from heedful.runs.checkpoints import read_checkpoint
+from heedful.runs.folder import entries
 from heedful.search.model_search import greedy_translations
 from heedful.training import events
 from heedful.training.loop import LoopState, train

@@ -21,7 +21,7 @@ from tests.training_toys import toy_sentences
 import heedful
 from heedful.cli.main import main
 from heedful.errors import SearchError
-from heedful.runs import names
+from heedful.runs import folder as names
 from heedful.search import translator as translator_module
 from heedful.search.hypotheses import Hypothesis
 from heedful.search.options import SearchOptions

@@ -24,10 +24,10 @@ venv/bin/heedful models
 # Without a network, where the system lets us take it away.
 offline=()
 if unshare --map-root-user --net true 2>/dev/null; then offline=(unshare --map-root-user --net); fi
-for model in $(venv/bin/python -c 'from heedful.runs.names import bundled_models as b; print(*b())'); do
+for model in $(venv/bin/python -c 'from heedful.runs.folder import bundled_models as b; print(*b())'); do
     echo "$model, the first translation${offline:+, without a network}:"
     time "${offline[@]}" venv/bin/heedful translate --model "$model" "Where is the nearest station?"
 done
-if venv/bin/python -c 'from heedful.runs.names import default_model as d; raise SystemExit(not d())'; then
+if venv/bin/python -c 'from heedful.runs.folder import default_model as d; raise SystemExit(not d())'; then
     "${offline[@]}" venv/bin/heedful translate "Where is the nearest station?"
 fi

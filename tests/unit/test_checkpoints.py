@@ -11,27 +11,25 @@ import numpy as np
 import pytest
 import torch
 from safetensors import SafetensorError
+from tests.unit.test_runs import DESCRIPTION
 from torch import Tensor
 
 from heedful.config import Config
 from heedful.errors import CheckpointError
+from heedful.files import new_folder, write_json
 from heedful.runs import checkpoints
-from heedful.runs.atomic import new_folder, write_json
-from heedful.runs.averaging import AVERAGED, average
 from heedful.runs.checkpoints import (
-    MODEL,
-    OPTIMIZER,
-    STATE,
     Checkpoint,
-    entries,
     newest_sound,
     prune,
     read_checkpoint,
     scheduled_entries,
+    write_average,
     write_checkpoint,
 )
+from heedful.runs.descriptions import MODEL, OPTIMIZER, STATE, differing_settings, read_run
+from heedful.runs.folder import AVERAGED, entries
 from heedful.runs.metrics import METRICS, cut_metrics
-from heedful.runs.run_folder import differing_settings
 
 
 def checkpoint(step: int, *, scheduled: bool = True) -> Checkpoint:
@@ -107,10 +105,10 @@ def test_a_harmed_file_is_named_and_the_checkpoint_before_is_used(tmp_path: Path
     ("contents", "message"),
     [
         (None, "is not a checkpoint: no state.json in it"),
-        (b'{"format": "heedful check', "is damaged: "),
-        (b"\xff\xfe", "is damaged: "),
-        (b"[]", "is not the state of a checkpoint"),
-        (b'{"format": "something else"}', "is not the state of a checkpoint"),
+        (b'{"format": "heedful check', "is damaged, or not JSON: "),
+        (b"\xff\xfe", "is damaged, or not JSON: "),
+        (b"[]", "holds no JSON object"),
+        (b'{"format": "something else"}', "does not say that it is a heedful checkpoint"),
         (b'{"format": "heedful checkpoint", "format_version": 9}', "is of format version 9; this heedful reads"),
     ],
 )
@@ -133,7 +131,7 @@ def test_a_harmed_state_is_named_with_what_is_wrong(tmp_path: Path, contents: by
 def test_a_state_without_one_of_its_fields_is_damaged(tmp_path: Path, field: str) -> None:
     folder = write_checkpoint(tmp_path, checkpoint(10))
     head = json.loads((folder / STATE).read_text())
-    del head[field]
+    del head[field], head["sha256"]
     (folder / STATE).write_text(json.dumps(head))
     with pytest.raises(CheckpointError, match=f"is damaged: it has no {field}"):
         read_checkpoint(folder)
@@ -177,7 +175,7 @@ def test_an_interrupted_write_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "there" / "old").write_text("old")
 
     def interrupted(place: Path) -> None:
-        with new_folder(place) as folder:
+        with new_folder(place, error=CheckpointError) as folder:
             (folder / "half").write_text("half")
             raise KeyboardInterrupt
 
@@ -232,7 +230,7 @@ def test_a_checkpoint_without_its_optimiser_can_be_averaged_but_not_resumed_from
 def test_the_average_is_the_float64_mean_by_hand(tmp_path: Path) -> None:
     written(tmp_path, 10, 20, 30, 40)
     written(tmp_path, 45, scheduled=False)
-    assert average(tmp_path, last=3) == [20, 30, 40]
+    assert write_average(tmp_path, last=3) == [20, 30, 40]
     got = read_checkpoint(tmp_path / AVERAGED, optimizer=False)
     for name, kind in (("weight", np.float32), ("bias", np.float64)):
         parts = [checkpoint(step).model[name].numpy().astype(np.float64) for step in (20, 30, 40)]
@@ -241,16 +239,16 @@ def test_the_average_is_the_float64_mean_by_hand(tmp_path: Path) -> None:
     assert got.state == checkpoint(40).state
     assert json.loads((tmp_path / AVERAGED / STATE).read_text())["averaged_steps"] == [20, 30, 40]
     with pytest.raises(CheckpointError, match=r"has 4 checkpoints to average \(10, 20, 30, 40\), not 5; --last 4"):
-        average(tmp_path, last=5)
+        write_average(tmp_path, last=5)
 
 
 def test_a_damaged_checkpoint_is_not_averaged_and_the_old_average_stays(tmp_path: Path) -> None:
     written(tmp_path, 10, 20)
-    average(tmp_path, last=2)
+    write_average(tmp_path, last=2)
     before = (tmp_path / AVERAGED / MODEL).read_bytes()
     (entries(tmp_path)[0].folder / MODEL).write_bytes(b"")
     with pytest.raises(CheckpointError, match="is damaged"):
-        average(tmp_path, last=2)
+        write_average(tmp_path, last=2)
     assert (tmp_path / AVERAGED / MODEL).read_bytes() == before
 
 
@@ -273,9 +271,19 @@ def test_no_metrics_are_nothing_to_cut(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_setting_that_is_younger_than_a_run_counts_as_its_default() -> None:
-    wanted = dataclasses.asdict(Config())
-    before = {**wanted, "training": {k: v for k, v in wanted["training"].items() if k != "residual_scale"}}
+def test_a_setting_that_is_younger_than_a_run_counts_as_its_default(tmp_path: Path) -> None:
+    stored = {**DESCRIPTION, "config": dataclasses.asdict(Config())}
+    del stored["config"]["training"]["residual_scale"]
+    write_json(tmp_path / "run.json", stored)
+    before, wanted = read_run(tmp_path).config, Config()
     assert differing_settings(before, wanted) == []
-    wanted["training"]["residual_scale"] = 0.5
+    wanted = dataclasses.replace(wanted, training=dataclasses.replace(wanted.training, residual_scale=0.5))
     assert differing_settings(before, wanted) == ["training.residual_scale: 0.29 there, 0.5 now"]
+
+
+def test_a_setting_that_is_younger_than_this_heedful_is_named(tmp_path: Path) -> None:
+    config = dataclasses.asdict(Config())
+    config["model"]["experts"] = 8
+    write_json(tmp_path / "run.json", {**DESCRIPTION, "heedful": "9.0", "config": config})
+    with pytest.raises(CheckpointError, match=r"heedful 9.0\) holds settings that this version cannot use"):
+        read_run(tmp_path)

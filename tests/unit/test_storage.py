@@ -15,7 +15,7 @@ from torch import Tensor
 
 from heedful import Transformer
 from heedful.errors import CheckpointError
-from heedful.runs.storage import CLIPPING, LARGEST, SCALE, packed, quantised, unpacked
+from heedful.runs.checkpoints import CLIPPING, LARGEST, SCALE, packed, quantised, unpacked
 
 
 def small_model(seed: int = 1) -> Transformer:

@@ -36,11 +36,11 @@ def average(
 
     heedful average run --last 20
     """
-    from heedful.runs.averaging import average as write_average
-    from heedful.runs.entries import AVERAGED
-    from heedful.runs.run_folder import read_run
+    from heedful.runs.checkpoints import write_average
+    from heedful.runs.descriptions import read_run
+    from heedful.runs.folder import AVERAGED
 
-    if read_run(run).get("bundle"):
+    if read_run(run).bundle:
         raise HeedfulError(f"{run} is a model to give away: it has no checkpoints, and its weights are final")
     steps = write_average(run, last=last)
     if as_json:

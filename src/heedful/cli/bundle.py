@@ -10,6 +10,7 @@ from heedful.cli.options import AsJson, Flag
 from heedful.cli.terminal import print_json, print_text
 from heedful.errors import HeedfulError
 from heedful.files import folder_size, read_small, reason, sha256
+from heedful.runs.descriptions import Languages
 
 LONGEST_CARD = 1 << 20
 """Bytes."""
@@ -57,22 +58,21 @@ def bundle(
     spoken = _languages(languages)
     text = None if card is None else _text(card)
     from heedful.runs.bundle import write_bundle
-    from heedful.runs.card import CARD
-    from heedful.runs.card import languages as known_languages
-    from heedful.runs.entries import MODEL
+    from heedful.runs.descriptions import MODEL
+    from heedful.runs.folder import CARD
     from heedful.runs.models import read_model
 
     write_bundle(read_model(model), output, storage=storage, card=text, spoken=spoken, overwrite=overwrite)
     again = read_model(output)
-    spoken, weights = known_languages(again.description), again.weights_from / MODEL
+    spoken, weights = again.description.languages, again.weights_from / MODEL
     facts = {
         "folder": str(output),
         "storage": storage,
         "step": again.step,
-        "parameters": again.description["parameters"],
+        "parameters": again.description.parameters,
         "bytes": folder_size(output),
         "weights": {"file": str(weights), "bytes": weights.stat().st_size, "sha256": sha256(weights)},
-        "languages": None if spoken is None else "-".join(spoken),
+        "languages": None if spoken is None else f"{spoken.source}-{spoken.target}",
         "card": str(output / CARD) if (output / CARD).exists() else None,
     }
     if as_json:
@@ -90,13 +90,13 @@ def _print(facts: dict[str, Any]) -> None:
         print_text("it has no card: --card FILE adds a text that says what it was trained on, and what it is good for")
 
 
-def _languages(given: str | None) -> tuple[str, str] | None:
+def _languages(given: str | None) -> Languages | None:
     if given is None:
         return None
     match = re.fullmatch(r"([a-z]{2,3})-([a-z]{2,3})", given)
     if match is None:
         raise HeedfulError(f"--languages {given}: must be two codes with a hyphen between them, such as en-de")
-    return match[1], match[2]
+    return Languages(match[1], match[2])
 
 
 def _text(path: Path) -> bytes:

@@ -14,7 +14,7 @@ from heedful.errors import ScoreError
 from heedful.evaluation.counts import system_counts
 from heedful.evaluation.sentences import System, TestSet, leads
 from heedful.evaluation.significance import LEVEL, RESAMPLES, SEED, TRIALS, comparisons
-from heedful.runs.names import bundled_models
+from heedful.runs.folder import bundled_models
 from heedful.text.reading import read_lines, require_aligned
 
 

@@ -11,7 +11,7 @@ from cyclopts import Group, Parameter
 from heedful.cli.options import Bounds, Threads, whole_number
 from heedful.cli.terminal import say
 from heedful.errors import SearchError
-from heedful.runs.names import DEFAULT, default_model
+from heedful.runs.folder import DEFAULT_MODEL, default_model
 from heedful.search.options import SearchOptions, conflicts, rule_of
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class ModelOptions:
         str | None,
         _option(
             "The folder of a run or of one of its checkpoints (RUN/checkpoints/step-N), or the name of a model that "
-            f"`heedful models` lists; {DEFAULT} when not given.",
+            f"`heedful models` lists; {DEFAULT_MODEL} when not given.",
             MODEL,
             show_default=False,
         ),

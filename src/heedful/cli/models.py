@@ -9,7 +9,7 @@ from rich.table import Table
 
 from heedful.cli.options import AsJson
 from heedful.cli.terminal import console, plain_table, print_json
-from heedful.runs.model_list import Listed, bundled, models_in
+from heedful.runs.lists import ListedModel, bundled, models_in
 
 USUAL = (Path(), Path("runs"))
 
@@ -49,7 +49,7 @@ def models(
     out.print(table_of(found))
 
 
-def table_of(found: list[Listed]) -> Table:
+def table_of(found: list[ListedModel]) -> Table:
     """A row for each model."""
     numbers = ("MB", "parameters", "steps")
     table = plain_table("model", *numbers, "languages", "about", right=numbers)

@@ -14,7 +14,7 @@ from heedful.config import DataConfig
 from heedful.errors import TextError
 from heedful.prepare.pipeline import prepare as make_corpus
 from heedful.prepare.request import BOUNDS, SAMPLE_PAIRS, Request
-from heedful.runs.names import bundled_models
+from heedful.runs.folder import bundled_models
 from heedful.text.cleaning import Rules
 from heedful.text.pairs import ParallelText, json_lines, two_files
 from heedful.text.pairs import tsv as tsv_text

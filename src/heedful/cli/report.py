@@ -79,7 +79,7 @@ def report(
         raise ReportError("--no-scores translates nothing: leave out --source, --reference and --model, or --no-scores")
     from heedful.files import require_free
     from heedful.report.run_page import run_sections, write_run_page
-    from heedful.runs.names import model_folder
+    from heedful.runs.folder import model_folder
     from heedful.runs.record import run_record
 
     given, run = run, model_folder(run)

@@ -18,7 +18,7 @@ from heedful.errors import CorpusError
 from heedful.files import is_plain_name, read_json, reason, require_format, sha256, write_json
 from heedful.typed import typed
 
-MANIFEST = "manifest.json"
+MANIFEST, TOKENIZER = "manifest.json", "tokenizer.json"
 SIDES: tuple[Literal["source", "target"], ...] = ("source", "target")
 _FORMAT, _VERSION = "heedful corpus", 1
 _WIDTHS = {"uint16": 2, "uint32": 4}
@@ -42,7 +42,8 @@ class StoredVocabulary:
     folder: str
     size: int
     """Control ids included."""
-    sha256: str
+    sha256: str = ""
+    """Of its file; a manifest says it always, a run that is old may not."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ class Manifest:
             self._require_split(name, split)
 
     def _require_vocabulary(self, side: str, stored: StoredVocabulary) -> None:
-        file = self.files.get(f"{stored.folder}/tokenizer.json")
+        file = self.files.get(f"{stored.folder}/{TOKENIZER}")
         if not is_plain_name(stored.folder) or file is None or file.sha256 != stored.sha256:
             raise ValueError(f"vocabularies.{side} is not the file of subwords in {stored.folder!r:.80}")
         if not 0 < stored.size <= 1 << 8 * _WIDTHS[self.id_type]:

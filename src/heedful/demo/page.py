@@ -17,8 +17,8 @@ from heedful.evaluation.translation_scores import Score
 from heedful.report.curves import training_section
 from heedful.report.pages import Section, section
 from heedful.report.run_page import write_run_page
+from heedful.runs.folder import default_model
 from heedful.runs.metrics import read_metrics
-from heedful.runs.names import default_model
 
 Command = tuple[str, str]
 """What a command does, and the command."""

@@ -14,8 +14,8 @@ from pathlib import Path
 from heedful.data.manifest import MANIFEST, read_manifest
 from heedful.errors import DemoError
 from heedful.files import foreign_files, read_json, reason, require_format, write_json
+from heedful.runs.descriptions import RUN
 from heedful.runs.folder import remove_run
-from heedful.runs.run_folder import RUN
 from heedful.typed import typed
 
 PLAN = "demo.json"

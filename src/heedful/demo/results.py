@@ -29,8 +29,7 @@ from heedful.evaluation.alignments import (
 from heedful.evaluation.counts import bleu_counts, chrf_counts
 from heedful.evaluation.sentences import System, TestSet, extremes
 from heedful.evaluation.translation_scores import Score, with_interval
-from heedful.files import read_small, write_file, write_json
-from heedful.runs.metrics import read_object
+from heedful.files import read_json, read_small, write_file, write_json
 from heedful.typed import typed
 
 if TYPE_CHECKING:
@@ -103,8 +102,8 @@ class DemoResults:
 def stored_results(plan: DemoPlan, training: Trained) -> DemoResults | None:
     """What an earlier start has found, if it is whole and training has not gone on since."""
     try:
-        found = typed(DemoResults, read_object(plan.results)[0])
-    except ValueError:
+        found = typed(DemoResults, read_json(plan.results, error=DemoError))
+    except (FileNotFoundError, DemoError, ValueError):
         return None
     return found if found.training == training and found.examples and plan.picture.is_file() else None
 
@@ -132,7 +131,7 @@ def write_results(plan: DemoPlan, training: Trained, *, device: str, report: Rep
         seed=plan.seed,
         pairs={"train": plan.train, "valid": plan.valid, "test": plan.test},
         training=training,
-        parameters=translator.saved.description["parameters"],
+        parameters=translator.saved.description.parameters,
         device=str(translator.device),
         scores=[with_interval(bleu_counts(outputs, test.targets)), with_interval(chrf)],
         exact_matches=sum(example.output == example.reference for example in examples) / len(examples),

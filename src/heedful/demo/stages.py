@@ -6,6 +6,7 @@ Text and corpus are there whole or not at all; training has its checkpoints.
 from __future__ import annotations
 
 import bz2
+import dataclasses
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,15 +15,14 @@ from pathlib import Path
 from heedful.config import Config
 from heedful.data.manifest import MANIFEST
 from heedful.demo.plan import PARTS, README, DemoPlan, write_plan
-from heedful.errors import DemoError
+from heedful.errors import CheckpointError, DemoError
 from heedful.files import foreign_files, new_folder
 from heedful.prepare.pipeline import prepare
 from heedful.prepare.request import Request
 from heedful.presets import preset
 from heedful.runs.checkpoints import scheduled_entries
-from heedful.runs.entries import AVERAGED, STATE
-from heedful.runs.metrics import read_object
-from heedful.runs.run_folder import RUN, STATUS
+from heedful.runs.descriptions import RUN, read_state, read_status
+from heedful.runs.folder import AVERAGED
 from heedful.text.pairs import two_files
 from heedful.training.events import Reporter
 from heedful.typed import typed
@@ -125,8 +125,10 @@ def trained(plan: DemoPlan) -> Trained | None:
         return None
     if found.step < found.steps and plan.training_minutes is None:
         return None  # it was cut short, and there is more time now
-    averaged, _ = read_object(plan.run / AVERAGED / STATE)
-    is_averaged = averaged is not None and averaged.get("step") == found.step
+    try:
+        is_averaged = read_state(plan.run / AVERAGED).step == found.step
+    except CheckpointError:
+        is_averaged = False
     return found if is_averaged or len(scheduled_entries(plan.run)) < _FEWEST_TO_AVERAGE else None
 
 
@@ -156,8 +158,7 @@ def train_model(plan: DemoPlan, *, device: str, report: Reporter) -> Trained:
 
 def _status(plan: DemoPlan) -> Trained | None:
     """What the run says of itself; None where it does not, or cannot be understood: training goes on then."""
-    found, _ = read_object(plan.run / STATUS)
     try:
-        return typed(Trained, found)
-    except ValueError:
+        return typed(Trained, dataclasses.asdict(read_status(plan.run)))
+    except (CheckpointError, ValueError):
         return None

@@ -33,7 +33,7 @@ _FILES = (
 
 def require_exportable(saved: SavedModel, engine: str) -> None:
     """Refuse what the paper has and other engines have not, and a model that has broken down."""
-    from heedful.runs.storage import require_finite
+    from heedful.runs.checkpoints import require_finite
 
     model = saved.config.model
     if (model.d_k or model.d_v) and (model.key_size, model.value_size) != (model.d_model // model.num_heads,) * 2:
@@ -41,7 +41,7 @@ def require_exportable(saved: SavedModel, engine: str) -> None:
         raise ExportError(f"{saved.run} has {sizes}: {engine} knows only d_model / num_heads")
     if model.neighbourhood:
         raise ExportError(f"{saved.run} has restricted self-attention (section 4), which {engine} does not know")
-    require_finite(saved.model.state_dict())
+    require_finite(saved.model.state_dict(), where=str(saved.weights_from))
 
 
 @contextlib.contextmanager

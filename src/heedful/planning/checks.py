@@ -12,7 +12,7 @@ from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
 from heedful.errors import BatchError, CorpusError, SubwordError
 from heedful.planning.memory import GIB, MemoryEstimate
-from heedful.runs.run_folder import RUN
+from heedful.runs.descriptions import RUN
 from heedful.text.subwords import Subwords
 from heedful.training.hardware import ACCELERATORS, peak_flops
 

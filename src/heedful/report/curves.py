@@ -8,13 +8,13 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from heedful.errors import ReportError
+from heedful.errors import CheckpointError, ReportError
 from heedful.files import write_file
 from heedful.report.charts import FEW_POINTS, HEIGHT, WIDTH, Chart, Figure, Series, line_figure
 from heedful.report.pages import Section, section
 from heedful.report.picture import Mark, Picture, Point, Stroke, Words, inset
-from heedful.runs.metrics import Metrics, Sample, TrainLine, ValidationLine, number, read_metrics, read_object
-from heedful.runs.run_folder import RUN
+from heedful.runs.descriptions import read_run
+from heedful.runs.metrics import Metrics, Sample, TrainLine, ValidationLine, number, read_metrics
 
 _CURVES = "curves.png"
 _SHOWN_VALIDATIONS = 8
@@ -180,8 +180,10 @@ def _spread(values: list[tuple[int, Sample]], most: int) -> list[tuple[int, Samp
 
 
 def _title(run_folder: Path, metrics: Metrics) -> str:
-    description, _ = read_object(run_folder / RUN)
-    preset = (description or {}).get("preset")
+    try:
+        preset = read_run(run_folder).preset
+    except CheckpointError:  # there are curves to draw, whatever is wrong with it
+        preset = None
     last = max(line.step for line in (*metrics.train, *metrics.validation))
     name = run_folder.absolute().name
     return f"{name}{f' ({preset})' if preset else ''}, {last:,} steps"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from heedful.data.manifest import SIDES
 from heedful.report.charts import Figure, bar_figure
 from heedful.report.heat_maps import labels
 from heedful.report.pages import Section, section
-from heedful.runs.metrics import Object
 from heedful.runs.record import CorpusRecord
 
 _LONGEST = 200
@@ -47,7 +48,7 @@ def data_section(corpus: CorpusRecord | None) -> Section:
     )
 
 
-def _vocabulary(cleaning: Object) -> list[tuple[str, ...]]:
+def _vocabulary(cleaning: dict[str, Any]) -> list[tuple[str, ...]]:
     rows = [
         (name, *(form.format(cleaning[part][side][key]) for side in SIDES))
         for name, part, key, form in _FIGURES
@@ -57,7 +58,7 @@ def _vocabulary(cleaning: Object) -> list[tuple[str, ...]]:
     return [("shared vocabulary", *rows[0][1:]), *rows[1:]] if shared and rows else rows
 
 
-def _histogram(title: str, lengths: Object) -> Figure | None:
+def _histogram(title: str, lengths: dict[str, Any]) -> Figure | None:
     """How long the sentences are."""
     histograms = {side: lengths.get(side, {}).get("histogram", {}) for side in SIDES}
     groups = max(histograms.values(), key=len)

@@ -38,17 +38,15 @@ def repetition_section(record: RunRecord) -> Section:
         words = prepare_command(record.corpus.manifest, output=str(record.corpus.folder))
         commands.append(("The corpus, from what it says of itself:", words))
     commands.append(("The run, from the configuration that it recorded:", train_command(record)))
-    typed = record.description.get("command")
-    if isinstance(typed, dict) and isinstance(typed.get("words"), list):
-        words = shlex.join(str(word) for word in typed["words"])
-        commands.append((f"As it was typed, in {typed.get('folder')}:", words))
+    if typed := record.description.command:
+        commands.append((f"As it was typed, in {typed.folder}:", shlex.join(typed.words)))
     return section("To repeat it", "commands.html", commands=commands, note=_SAME_BITS)
 
 
 def machine_section(record: RunRecord) -> Section:
     """Versions and hardware of the machine that trained."""
     known, packages = record.environment, record.environment.get("packages")
-    found = {"heedful": str(record.description.get("heedful", "not recorded"))}
+    found = {"heedful": record.description.heedful}
     found["Python"] = str(known.get("python") or "not recorded")
     found |= {name: str(version) for name, version in (packages if isinstance(packages, dict) else {}).items()}
     found |= {name: form.format(known[key]) for key, (name, form) in _MACHINE.items() if known.get(key) is not None}
@@ -60,8 +58,8 @@ def machine_section(record: RunRecord) -> Section:
 
 def preset_name(record: RunRecord) -> str:
     """The preset that the run began from; where none is recorded, or it is not known here, ``base``."""
-    name = record.description.get("preset")
-    return name if isinstance(name, str) and name in BY_NAME else "base"
+    name = record.description.preset
+    return name if name in BY_NAME else "base"
 
 
 def changed_settings(record: RunRecord) -> dict[str, str]:
@@ -78,15 +76,13 @@ def changed_settings(record: RunRecord) -> dict[str, str]:
 
 def train_command(record: RunRecord) -> str:
     """The command that begins this run, whatever files and options it was configured with."""
-    data = record.description.get("data")
-    folder = data.get("folder") if isinstance(data, dict) else None
-    words = ["heedful", "train", str(folder or "CORPUS"), "--preset", preset_name(record)]
+    words = ["heedful", "train", record.description.data.folder or "CORPUS", "--preset", preset_name(record)]
     for path in changed_settings(record):
         section, _, key = path.partition(".")
         value = getattr(getattr(record.config, section), key)
         words += ["--set", f"{path}={value if isinstance(value, str) else toml_value(value)}"]
-    if record.description.get("init"):
-        words += ["--init", str(record.description["init"])]
+    if record.description.init:
+        words += ["--init", record.description.init]
     if str(record.environment.get("device", "")).startswith("CPU"):
         # On a CPU the number of threads decides the last digits.
         words += ["--device", "cpu", "--threads", str(record.environment.get("threads", 1))]

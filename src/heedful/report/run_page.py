@@ -16,8 +16,8 @@ from heedful.report.pages import Section, page, section, write_page
 from heedful.report.repetition import changed_settings, machine_section, preset_name, repetition_section
 from heedful.report.run_scores import POSITIONS, RunScores, examples_section, scores_section
 from heedful.report.scales import duration_text
+from heedful.runs.descriptions import now
 from heedful.runs.record import RunRecord
-from heedful.runs.run_folder import now
 from heedful.training.optimizer import learning_rate
 
 _SAMPLES = 240
@@ -122,18 +122,18 @@ def _overview(record: RunRecord, scores: RunScores | None) -> dict[str, str | in
         found["steps"] = f"{run.step:,}{of}"
     if run.minutes is not None:
         found["time"] = duration_text(60 * run.minutes)
-    found["begun"] = _clear_time(str(description.get("started", "not recorded")))
+    found["begun"] = _clear_time(description.started or "not recorded")
     model = record.config.model
     sizes = (
         f"{model.encoder_layers} + {model.decoder_layers} layers, d_model {model.d_model}, d_ff {model.d_ff}, "
         f"{model.num_heads} heads"
     )
-    found["model"] = f"{run.model}: {sizes}" if isinstance(description.get("preset"), str) else sizes
+    found["model"] = f"{run.model}: {sizes}" if description.preset else sizes
     if run.parameters is not None:
         found["parameters"] = run.parameters
     found["data"] = _data(record)
-    if description.get("init"):
-        found["began with"] = f"the weights of {description['init']}"
+    if description.init:
+        found["began with"] = f"the weights of {description.init}"
     if record.environment.get("device"):
         found["on"] = str(record.environment["device"])
     if run.best is not None:
@@ -147,8 +147,7 @@ def _overview(record: RunRecord, scores: RunScores | None) -> dict[str, str | in
 def _data(record: RunRecord) -> str:
     if record.corpus is not None:
         return f"{record.corpus.manifest.splits['train'].pairs:,} pairs of {record.corpus.folder}"
-    data = record.description.get("data")
-    return str(data.get("folder")) if isinstance(data, dict) else "not recorded"
+    return record.description.data.folder or "not recorded"
 
 
 def _clear_time(iso: str) -> str:

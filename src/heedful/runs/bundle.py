@@ -5,23 +5,31 @@ It is a run folder still, so whatever takes a model takes it.
 
 from __future__ import annotations
 
-import shutil
+import dataclasses
 from pathlib import Path
-from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.torch import save
 from torch import Tensor
 
 from heedful.errors import CheckpointError
-from heedful.files import new_folder, require_replaceable, sha256, write_json
-from heedful.runs.card import CARD, languages
-from heedful.runs.entries import AVERAGED, FORMAT, FORMAT_VERSION, MODEL, STATE
+from heedful.files import new_folder, read_small, reason, require_replaceable, sha256
+from heedful.runs.checkpoints import packed
+from heedful.runs.descriptions import (
+    MODEL,
+    RUN,
+    CheckpointState,
+    Languages,
+    RunDescription,
+    read_run,
+    write_run,
+    write_state,
+)
+from heedful.runs.folder import AVERAGED, CARD, SUBWORDS, copy_subwords
+from heedful.runs.lists import languages
 from heedful.runs.models import SavedModel
-from heedful.runs.run_folder import RUN, read_run
-from heedful.runs.storage import packed
 
-_FILES = (RUN, CARD, AVERAGED, "tokenizer", "source-tokenizer", "target-tokenizer")
+_FILES = (RUN, CARD, AVERAGED, *SUBWORDS)
 """All that a bundle may hold."""
 
 
@@ -31,7 +39,7 @@ def write_bundle(
     *,
     storage: str = "int8",
     card: bytes | None = None,
-    spoken: tuple[str, str] | None = None,
+    spoken: Languages | None = None,
     overwrite: bool = False,
 ) -> Path:
     """Write a model's weights, configuration, subwords and card into a new folder.
@@ -42,16 +50,15 @@ def write_bundle(
     require_replaceable(
         folder, overwrite=overwrite, what="a bundle", is_one=_is_bundle, ours=_FILES, error=CheckpointError
     )
-    own_card = saved.run / CARD
-    if card is None and own_card.is_file():
-        card = own_card.read_bytes()
-    description = _description(saved, spoken or languages(saved.description))
+    card = _own_card(saved.run) if card is None else card
+    description = _without_origin(saved.description, spoken or languages(saved.description))
+    _require_no_links(saved)
+    weights = packed(saved.model.state_dict(), storage)
     try:
         with new_folder(folder, error=CheckpointError) as place:
-            for name in {side["folder"] for side in saved.description["vocabularies"].values()}:
-                shutil.copytree(saved.run / name, place / name)
-            _write_weights(packed(saved.model.state_dict(), storage), place / AVERAGED, saved.step, storage=storage)
-            write_json(place / RUN, description)
+            copy_subwords(saved.run, place, description.vocabularies)
+            _write_weights(weights, place / AVERAGED, saved.step, storage=storage)
+            write_run(place, description)
             if card is not None:
                 (place / CARD).write_bytes(card)
     except (OSError, SafetensorError) as error:
@@ -62,27 +69,45 @@ def write_bundle(
 def _write_weights(weights: dict[str, Tensor], folder: Path, step: int, *, storage: str) -> None:
     folder.mkdir()
     (folder / MODEL).write_bytes(save(weights))  # save_file would let nobody but its owner read it
-    head = {"format": FORMAT, "format_version": FORMAT_VERSION, "step": step, "scheduled": False}
-    head |= {"storage": storage, "files": {MODEL: sha256(folder / MODEL)}}
-    write_json(folder / STATE, {**head, "state": {}})
+    files = {MODEL: sha256(folder / MODEL)}
+    write_state(folder, CheckpointState(step=step, scheduled=False, storage=storage, files=files, state={}))
 
 
-def _description(saved: SavedModel, spoken: tuple[str, str] | None) -> dict[str, Any]:
+def _without_origin(known: RunDescription, spoken: Languages | None) -> RunDescription:
     """``run.json`` without what tells where it was trained: that is nobody's business."""
-    known = saved.description
-    environment = known.get("environment")
-    if isinstance(environment, dict):  # the system's name often holds its builder's or owner's
+    environment = known.environment
+    if environment is not None:  # the system's name often holds its builder's or owner's
         environment = {name: value for name, value in environment.items() if name != "platform"}
-    return {
-        **known,
-        "environment": environment,
-        "data": {**known["data"], "folder": None},
-        "init": None,
-        "command": None,
-        "bundle": True,
-        "languages": {"source": spoken[0], "target": spoken[1]} if spoken else None,
-    }
+    return dataclasses.replace(
+        known,
+        environment=environment,
+        data=dataclasses.replace(known.data, folder=None),
+        init=None,
+        command=None,
+        bundle=True,
+        languages=spoken,
+    )
+
+
+def _own_card(run: Path) -> bytes | None:
+    path = run / CARD
+    if path.is_symlink():
+        raise CheckpointError(f"{path} is a link, and what it leads to would be given away: give --card")
+    try:
+        return read_small(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {reason(error)}") from None
+
+
+def _require_no_links(saved: SavedModel) -> None:
+    """Raise where the subwords are a link: it may lead to anything, and that would be given away."""
+    for name in {saved.description.vocabularies.source.folder, saved.description.vocabularies.target.folder}:
+        folder = saved.run / name
+        if linked := [path for path in (folder, *folder.iterdir()) if path.is_symlink()]:
+            raise CheckpointError(f"{linked[0]} is a link, and what it leads to would be given away: put a copy there")
 
 
 def _is_bundle(folder: Path) -> bool:
-    return (folder / RUN).is_file() and bool(read_run(folder).get("bundle"))
+    return (folder / RUN).is_file() and read_run(folder).bundle

@@ -2,26 +2,39 @@
 
 ``state.json`` is written last and holds the hash of each other file, so a checkpoint whose state is there and whose
 hashes agree is complete. This module does not know what a training step is.
+
+Weights lie in a file as they are, in half the bytes (bfloat16), or in a quarter (int8): a matrix is whole numbers from
+−127 to 127, and one float32 scale for each row, under the matrix's name with ``/scale`` behind it, which no parameter's
+name has in it. Vectors (biases, norms) are few and stay float32. Whatever the storage, they are read back as float32.
 """
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from heedful.errors import CheckpointError
-from heedful.runs.atomic import new_folder, sha256, write_json
-from heedful.runs.entries import FORMAT, FORMAT_VERSION, MODEL, OPTIMIZER, STATE, Entry, entries, read_state
-from heedful.runs.storage import unpacked
+from heedful.files import new_folder, reason, sha256
+from heedful.runs.descriptions import MODEL, OPTIMIZER, CheckpointState, read_state, write_state
+from heedful.runs.folder import AVERAGED, Entry, entries
 
 WITH_OPTIMIZER = 2
 """Of the last checkpoints, how many keep their optimiser: the newest, and one to fall back on."""
+STORAGES = ("float32", "bfloat16", "int8")
+SCALE = "/scale"
+LARGEST = 127
+"""−128 is left out, so that a matrix and its negative are stored alike."""
+CLIPPING = tuple(1 - step / 64 for step in range(33))
+"""Shares of a row's largest weight that its largest number may stand for. Where one weight is far beyond the others,
+to clip it costs less than to store all of them coarsely."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +56,14 @@ def write_checkpoint(run: Path, checkpoint: Checkpoint) -> Path:
     if place.exists() and not _damaged(place):
         return place  # the same step of the same run: nothing to add, and nothing to risk
     try:
-        with new_folder(place) as folder:
+        with new_folder(place, error=CheckpointError) as folder:
             save_file(checkpoint.model, folder / MODEL)
             save_file(checkpoint.optimizer, folder / OPTIMIZER)
-            head = {"format": FORMAT, "format_version": FORMAT_VERSION, "step": checkpoint.step}
-            head["scheduled"] = checkpoint.scheduled
-            head["files"] = {name: sha256(folder / name) for name in (MODEL, OPTIMIZER)}
-            write_json(folder / STATE, {**head, "state": checkpoint.state})
+            files = {name: sha256(folder / name) for name in (MODEL, OPTIMIZER)}
+            state = CheckpointState(
+                step=checkpoint.step, scheduled=checkpoint.scheduled, files=files, state=checkpoint.state
+            )
+            write_state(folder, state)
     except (OSError, SafetensorError) as error:
         raise CheckpointError(
             f"the checkpoint of step {checkpoint.step} could not be written to {place}: {error}; "
@@ -59,28 +73,30 @@ def write_checkpoint(run: Path, checkpoint: Checkpoint) -> Path:
 
 
 def read_checkpoint(folder: Path, *, optimizer: bool = True) -> Checkpoint:
-    """Read a checkpoint, once its hashes have been found right; small weights (`storage`) come as float32."""
-    head = read_state(folder)
-    tensors: dict[str, dict[str, Tensor]] = {MODEL: {}, OPTIMIZER: {}}
-    for name in (MODEL, OPTIMIZER) if optimizer else (MODEL,):
-        path = folder / name
-        if not path.is_file():
-            raise CheckpointError(f"{path} is missing")
-        if sha256(path) != head["files"][name]:
-            raise CheckpointError(f"{path} is damaged: its contents are not what was written")
-        tensors[name] = load_file(path)
-    model = unpacked(tensors[MODEL], head.get("storage"), where=str(folder / MODEL))
-    return Checkpoint(head["step"], model, tensors[OPTIMIZER], head["state"], head["scheduled"])
+    """Read a checkpoint, once its hashes have been found right; weights stored small come as float32."""
+    state = read_state(folder)
+    model = unpacked(_read_tensors(folder, MODEL, state), state.storage, where=str(folder / MODEL))
+    moments = _read_tensors(folder, OPTIMIZER, state) if optimizer else {}
+    return Checkpoint(state.step, model, moments, state.state, state.scheduled)
 
 
-def newest_sound(run: Path) -> tuple[Checkpoint | None, list[str]]:
-    """The newest checkpoint that can be read, and what was wrong with newer ones."""
+def newest_sound(
+    run: Path, *, require: Callable[[Checkpoint], object] | None = None
+) -> tuple[Checkpoint | None, list[str]]:
+    """The newest checkpoint that can be read, and what was wrong with newer ones.
+
+    ``require``: raises a CheckpointError for one that training cannot go on from.
+    """
     problems: list[str] = []
     for entry in reversed(entries(run)):
         try:
-            return read_checkpoint(entry.folder), problems
+            checkpoint = read_checkpoint(entry.folder)
+            if require is not None:
+                require(checkpoint)
         except CheckpointError as error:
             problems.append(str(error))
+        else:
+            return checkpoint, problems
     return None, problems
 
 
@@ -107,6 +123,129 @@ def scheduled_entries(run: Path) -> list[Entry]:
     return [entry for entry in entries(run) if _is_scheduled(entry)]
 
 
+def write_average(run: Path, *, last: int) -> list[int]:
+    """Write the mean of a run's last checkpoints (section 6.1) to ``RUN/averaged``; returns the steps averaged."""
+    chosen = scheduled_entries(run)[-last:]
+    if len(chosen) < last:
+        steps = ", ".join(str(entry.step) for entry in chosen) or "none"
+        advice = f"; --last {len(chosen)} takes them all" if chosen else ""
+        raise CheckpointError(f"{run} has {len(chosen)} checkpoints to average ({steps}), not {last}{advice}")
+    mean, steps = _mean_weights([entry.folder for entry in chosen]), [entry.step for entry in chosen]
+    try:
+        with new_folder(run / AVERAGED, error=CheckpointError) as folder:
+            save_file(mean, folder / MODEL)
+            state = CheckpointState(
+                step=steps[-1],
+                scheduled=False,
+                files={MODEL: sha256(folder / MODEL)},
+                averaged_steps=tuple(steps),
+                state=read_state(chosen[-1].folder).state,
+            )
+            write_state(folder, state)
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(f"{run / AVERAGED} could not be written: {error}") from None
+    return steps
+
+
+def _mean_weights(folders: list[Path]) -> dict[str, Tensor]:
+    """The mean of each tensor, summed in float64; one checkpoint in memory at a time."""
+    sums: dict[str, Tensor] = {}
+    types: dict[str, torch.dtype] = {}
+    for folder in folders:
+        weights = read_checkpoint(folder, optimizer=False).model
+        require_finite(weights, where=str(folder))
+        if sums:
+            require_same_shapes(weights, sums, where=str(folder), other="the checkpoints before it")
+        for name, tensor in weights.items():
+            types[name] = tensor.dtype
+            sums[name] = sums[name] + tensor.double() if name in sums else tensor.double()
+    return {name: (total / len(folders)).to(types[name]) for name, total in sums.items()}
+
+
+def require_same_shapes(weights: Mapping[str, Tensor], others: Mapping[str, Tensor], *, where: str, other: str) -> None:
+    """Raise unless these are the same parameters, whatever their values."""
+    theirs, ours = ({name: list(value.shape) for name, value in each.items()} for each in (weights, others))
+    if differing := [name for name in sorted({*ours, *theirs}) if ours.get(name) != theirs.get(name)]:
+        shown = ", ".join(f"{name} ({theirs.get(name)} there, {ours.get(name)} here)" for name in differing[:3])
+        raise CheckpointError(
+            f"{where} is of another model than {other}: {len(differing)} parameters differ, such as {shown}"
+        )
+
+
+def require_finite(weights: Mapping[str, Tensor], *, where: str) -> None:
+    """Raise where a weight is infinite or not a number: nothing good can be made of such a model."""
+    for name, value in weights.items():
+        # Whatever is not finite makes the sum so too; the sum takes a fifth of the time.
+        if not value.sum().isfinite() and not value.isfinite().all():
+            raise CheckpointError(f"{where}: {name} holds weights that are not numbers: its training broke down")
+
+
+def packed(weights: Mapping[str, Tensor], storage: str) -> dict[str, Tensor]:
+    """The weights as a file of this storage has them."""
+    if storage not in STORAGES:
+        raise CheckpointError(f"storage {storage}: must be one of {', '.join(STORAGES)}")
+    require_finite(weights, where="the model")
+    if storage != "int8":
+        kind = torch.bfloat16 if storage == "bfloat16" else torch.float32
+        return {name: value.to(kind).contiguous() for name, value in weights.items()}
+    stored: dict[str, Tensor] = {}
+    for name, value in weights.items():
+        if value.dim() == 2:
+            stored[name], stored[name + SCALE] = quantised(value.float())
+        else:
+            stored[name] = value.float().contiguous()
+    return stored
+
+
+def unpacked(stored: Mapping[str, Tensor], storage: str | None, *, where: str) -> dict[str, Tensor]:
+    """What `packed` made, as float32; weights that were never packed (``None``) stay as they are."""
+    if storage is None:
+        return dict(stored)
+    if storage not in STORAGES:
+        raise CheckpointError(f"{where} is stored as {storage!s:.40}; this heedful reads {', '.join(STORAGES)}")
+    weights: dict[str, Tensor] = {}
+    for name, value in stored.items():
+        if not name.endswith(SCALE):
+            scale = stored.get(name + SCALE)
+            if value.dtype == torch.int8 and (scale is None or scale.shape != value.shape[:1]):
+                raise CheckpointError(f"{where} has no scale for each row of {name}")
+            weights[name] = value.float() if scale is None else value.float() * scale[:, None]
+    return weights
+
+
+def quantised(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """Whole numbers, and for each row the scale that makes them the row again with the least squared error."""
+    # a row of zeros has a scale too
+    largest = matrix.abs().amax(dim=1).clamp(min=torch.finfo(torch.float32).tiny * LARGEST)
+    best = torch.full_like(largest, torch.inf)
+    scales = largest / LARGEST
+    for share in CLIPPING:
+        candidate = largest * share / LARGEST
+        error = (_rounded(matrix, candidate) * candidate[:, None] - matrix).square().sum(dim=1)
+        scales = torch.where(error < best, candidate, scales)
+        best = torch.minimum(error, best)
+    return _rounded(matrix, scales).to(torch.int8), scales
+
+
+def _rounded(matrix: Tensor, scales: Tensor) -> Tensor:
+    """Each weight in units of its row's scale, to the nearest whole number (halves to the even one)."""
+    return (matrix / scales[:, None]).round().clamp(-LARGEST, LARGEST)
+
+
+def _read_tensors(folder: Path, name: str, state: CheckpointState) -> dict[str, Tensor]:
+    path = folder / name
+    if not path.is_file():
+        raise CheckpointError(f"{path} is missing")
+    try:
+        if sha256(path) != state.files.get(name):
+            raise CheckpointError(f"{path} is damaged: its contents are not what was written")
+        return load_file(path)
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {reason(error)}") from None
+    except SafetensorError as error:
+        raise CheckpointError(f"{path} is damaged: {error}") from None
+
+
 def _damaged(folder: Path) -> bool:
     try:
         read_checkpoint(folder)
@@ -117,6 +256,6 @@ def _damaged(folder: Path) -> bool:
 
 def _is_scheduled(entry: Entry) -> bool:
     try:
-        return bool(read_state(entry.folder)["scheduled"])
+        return read_state(entry.folder).scheduled
     except CheckpointError:
         return False

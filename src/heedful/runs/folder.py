@@ -1,36 +1,115 @@
-"""The folder of a run: who may write in it, and what in it is ours to remove. Needs no torch."""
+"""The folder of a run: which one is meant, what lies in it, who may write there, what is ours to remove.
+
+Needs no torch. What the files say is known to `descriptions` and `metrics`.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from heedful.data.manifest import StoredVocabularies
+from heedful.config import did_you_mean
+from heedful.data.manifest import TOKENIZER, StoredVocabularies, StoredVocabulary
 from heedful.errors import CheckpointError, TrainingError
-from heedful.files import (
-    LOCK,
-    foreign_files,
-    is_plain_name,
-    locked,
-    read_json,
-    read_small,
-    reason,
-    require_format,
-    sha256,
-    write_file,
-)
-from heedful.runs.entries import AVERAGED, MODEL, OPTIMIZER, STATE
+from heedful.files import LOCK, foreign_files, locked, read_small, reason, write_file
+from heedful.runs.descriptions import MODEL, OPTIMIZER, RUN, STATE, STATUS, read_state, require_run
 from heedful.runs.metrics import METRICS
-from heedful.runs.run_folder import FORMAT, FORMAT_VERSION, RUN, STATUS
-from heedful.text.subwords import FILE_NAME
 
-CHECKPOINTS = "checkpoints"
-_SUBWORDS = ("tokenizer", "source-tokenizer", "target-tokenizer")
-_WRITTEN_LATER = ("curves.png", "report.html")
-_OURS = (RUN, STATUS, METRICS, CHECKPOINTS, AVERAGED, *_SUBWORDS, *_WRITTEN_LATER)
+BUNDLED = Path(__file__).parent.parent / "bundled"
+DEFAULT_MODEL = "en-de-small"
+"""The model where none is named."""
+AVERAGED, CARD = "averaged", "README.md"
+_CHECKPOINTS = "checkpoints"
+SUBWORDS = ("tokenizer", "source-tokenizer", "target-tokenizer")
+_OURS = (RUN, STATUS, METRICS, _CHECKPOINTS, AVERAGED, *SUBWORDS, "curves.png", "report.html")
+
+
+def bundled_models() -> dict[str, Path]:
+    """The models that come with heedful, by name."""
+    return {path.parent.name: path.parent for path in sorted(BUNDLED.glob(f"*/{RUN}"))}
+
+
+def default_model() -> str | None:
+    """The name of the model where none is given; None where heedful came without it."""
+    return DEFAULT_MODEL if DEFAULT_MODEL in bundled_models() else None
+
+
+def model_folder(model: Path | str) -> Path:
+    """The folder that is meant: what is there under this path, or else the model of this name."""
+    path, known = Path(model), bundled_models()
+    try:
+        there = path.exists()
+    except (OSError, ValueError) as error:
+        problem = reason(error) if isinstance(error, OSError) else error
+        raise CheckpointError(f"{str(model)[:80]!r} cannot be a model: {problem}") from None
+    if there or not known or len(path.parts) > 1:  # a name has no folders in it
+        return path
+    if str(model) in known:
+        return known[str(model)]
+    near = did_you_mean(str(model), list(known))
+    raise CheckpointError(
+        f"there is no folder {model}, and no model of that name{near}: heedful comes with {', '.join(known)}"
+    )
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A checkpoint on disk, not read yet."""
+
+    step: int
+    folder: Path
+
+
+def entries(run: Path) -> list[Entry]:
+    """The checkpoints of a run, oldest first."""
+    folder = run / _CHECKPOINTS
+    try:
+        found = [(re.fullmatch(r"step-([0-9]+)", path.name), path) for path in folder.iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise CheckpointError(f"{folder} cannot be read: {reason(error)}") from None
+    return sorted((Entry(int(match[1]), path) for match, path in found if match), key=lambda entry: entry.step)
+
+
+def newest_weights(run: Path) -> Path | None:
+    """The folder of the weights that a run's model has: the average, unless a checkpoint is newer."""
+    there = entries(run)
+    averaged = run / AVERAGED
+    if averaged.is_dir() and (not there or read_state(averaged).step >= there[-1].step):
+        return averaged
+    return there[-1].folder if there else None
+
+
+def subword_file(run: Path, stored: StoredVocabulary) -> bytes:
+    """The file of subwords that a run or a corpus says it has, once it is sure that it is that one."""
+    path = run / stored.folder / TOKENIZER
+    try:
+        content = read_small(path)
+    except FileNotFoundError:
+        raise CheckpointError(f"there are no subwords in {path.parent}: {TOKENIZER} is missing") from None
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {reason(error)}") from None
+    if stored.sha256 and hashlib.sha256(content).hexdigest() != stored.sha256:
+        raise CheckpointError(f"{path} is damaged: its contents are not the subwords that the model was trained with")
+    return content
+
+
+def copy_subwords(source: Path, run: Path, vocabularies: StoredVocabularies) -> None:
+    """Copy the subwords of a corpus, or of a run, into a run that does not have them: the files and nothing else."""
+    for stored in {vocabularies.source, vocabularies.target}:
+        content, place = subword_file(source, stored), run / stored.folder / TOKENIZER
+        with contextlib.suppress(CheckpointError):
+            if subword_file(run, stored) == content:
+                continue
+        if place.parent.is_symlink():
+            raise CheckpointError(f"{place.parent} is a link to other subwords than {source} has: remove it")
+        write_file(place, content, error=CheckpointError)
 
 
 @contextlib.contextmanager
@@ -56,12 +135,12 @@ def remove_run(run: Path, *, corpus: Path) -> None:
 
     The folder itself stays, as does a link to it. ``run.json`` goes last, so that what a kill leaves is a run still.
     """
-    if _holds(run, corpus):
+    if run.resolve() in (corpus.resolve(), *corpus.resolve().parents):
         raise TrainingError(f"{run} holds the corpus {corpus}, which --overwrite would remove: give another folder")
-    description = read_json(run / RUN, error=CheckpointError)
-    require_format(description, run / RUN, name=FORMAT, version=FORMAT_VERSION, error=CheckpointError)
-    if description.get("bundle"):
-        raise TrainingError(f"{run} is a model to give away, and only a run is overwritten: give another folder")
+    try:
+        require_run(run)
+    except CheckpointError as error:
+        raise TrainingError(f"{error}; --overwrite removes nothing but a run: give another folder") from None
     if foreign := _foreign(run):
         more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
         raise TrainingError(
@@ -69,29 +148,15 @@ def remove_run(run: Path, *, corpus: Path) -> None:
             "move it elsewhere, or give another folder"
         )
     for path in sorted(run.iterdir(), key=lambda path: path.name == RUN):
-        if path.name != LOCK:
-            _remove(path)
-
-
-def copy_subwords(corpus: Path, run: Path, vocabularies: StoredVocabularies) -> None:
-    """Copy the subwords of a corpus into a run that does not have them, or has others: the file and nothing else."""
-    for stored in {vocabularies.source, vocabularies.target}:
-        if not is_plain_name(stored.folder):
-            raise CheckpointError(f"the subwords of {corpus} are in {stored.folder!r:.80}, which is not inside it")
-        source, place = corpus / stored.folder / FILE_NAME, run / stored.folder / FILE_NAME
-        try:
-            content = read_small(source)
-        except OSError as error:
-            raise CheckpointError(f"{source} cannot be read: {reason(error)}") from None
-        if not place.is_file() or sha256(place) != stored.sha256:
-            if place.parent.is_symlink():
-                raise CheckpointError(f"{place.parent} is a link to other subwords than the corpus has: remove it")
-            write_file(place, content, error=CheckpointError)
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != LOCK:
+            path.unlink(missing_ok=True)
 
 
 def _require_ours_or_a_run(run: Path) -> None:
     """Raise for a folder of other things. What a run leaves that was killed before its ``run.json`` is nothing."""
-    if not (run / RUN).exists() and (foreign := foreign_files(run, ours=_SUBWORDS) or _foreign(run)):
+    if not (run / RUN).exists() and (foreign := foreign_files(run, ours=SUBWORDS) or _foreign(run)):
         raise TrainingError(
             f"{run} holds other files and is not a run (no {RUN} in it, but {', '.join(foreign[:3])}): "
             "give another folder"
@@ -101,10 +166,9 @@ def _require_ours_or_a_run(run: Path) -> None:
 def _foreign(run: Path) -> list[str]:
     """What lies in the folder of a run, at any depth, and no run writes."""
     found = [name for name in foreign_files(run, ours=_OURS) if not _holds_only_events(run / name)]
-    inner = {AVERAGED: (MODEL, STATE), **dict.fromkeys(_SUBWORDS, (FILE_NAME,))}
-    if (run / CHECKPOINTS).is_dir():
-        steps = [path.name for path in (run / CHECKPOINTS).iterdir() if re.fullmatch(r"step-\d+", path.name)]
-        inner |= {CHECKPOINTS: tuple(steps)} | {f"{CHECKPOINTS}/{step}": (MODEL, OPTIMIZER, STATE) for step in steps}
+    inner = {AVERAGED: (MODEL, STATE), **dict.fromkeys(SUBWORDS, (TOKENIZER,))}
+    steps = [entry.folder.name for entry in entries(run)]
+    inner |= {_CHECKPOINTS: tuple(steps)} | {f"{_CHECKPOINTS}/{step}": (MODEL, OPTIMIZER, STATE) for step in steps}
     for place, ours in inner.items():
         folder = run / place
         if folder.is_dir() and not folder.is_symlink():  # a link is removed, what it leads to is not
@@ -118,18 +182,6 @@ def _holds_only_events(path: Path) -> bool:
     return bool(inside) and all(each.name.startswith("events.out.tfevents.") and each.is_file() for each in inside)
 
 
-def _holds(run: Path, corpus: Path) -> bool:
-    inner, outer = corpus.resolve(), run.resolve()
-    return inner == outer or outer in inner.parents
-
-
 def _remove_if_empty(folder: Path) -> None:
     with contextlib.suppress(OSError):
         folder.rmdir()
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

@@ -1,30 +1,40 @@
-"""Which runs there are below a folder, and how each of them is doing."""
+"""Which runs there are below a folder and how each of them is doing, and which models there are. Loads none of them.
+
+What is broken is named, and the others are listed all the same.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import platform
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePath
 
-from heedful.errors import ReportError
-from heedful.runs.entries import AVERAGED, STATE
-from heedful.runs.metrics import METRICS, Object, read_metrics, read_object
-from heedful.runs.run_folder import FORMAT, FORMAT_VERSION, RUN, STATUS
+from heedful.data.manifest import TextRecord, read_manifest
+from heedful.errors import CheckpointError, CorpusError, NotARunError, ReportError
+from heedful.files import read_small, reason, without_compression
+from heedful.runs.descriptions import (
+    MODEL,
+    RUN,
+    STATUS,
+    Best,
+    Languages,
+    RunDescription,
+    Status,
+    read_run,
+    read_state,
+    read_status,
+)
+from heedful.runs.folder import AVERAGED, CARD, bundled_models, newest_weights
+from heedful.runs.metrics import METRICS, Metrics, read_metrics
 
-STATES = ("running", "finished", "interrupted", "failed")
-
-
-@dataclass(frozen=True)
-class Best:
-    """The best validation so far."""
-
-    step: int
-    metric: str
-    value: float
+_STATES = ("running", "finished", "interrupted", "failed")
+_MOST_NAMES = 2
+"""Corpora that are named; the others are counted."""
 
 
 @dataclass(frozen=True)
@@ -50,19 +60,109 @@ class Run:
     problems: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class ListedModel:
+    """A model that can be given to ``--model``. What its files do not say is None."""
+
+    model: str
+    """What to give: a name or a path."""
+    bundled: bool
+    """It comes with heedful."""
+    bytes: int | None
+    """Of its weights."""
+    parameters: int | None
+    languages: str | None
+    step: int | None
+    """After how many steps its weights were written."""
+    about: str
+    """The first line of its card, or else what it is and what it was trained on, or why it cannot be used."""
+
+
 def runs_below(folder: Path) -> list[Run]:
     """Every run in a folder and the folders inside it, by name."""
-    if not folder.is_dir():
-        raise ReportError(f"there is no folder {folder}" if not folder.exists() else f"{folder} is not a folder")
+    _require_folder(folder)
     return [run for place in _places(folder) if (run := _run(place))]
 
 
-def run_in(folder: Path) -> Run:
-    """The run in a folder."""
-    run = _run(folder)
-    if run is None or not (folder / RUN).exists():
-        raise ReportError(f"{folder} is not a run")
-    return run
+def run_state(folder: Path, description: RunDescription | None, metrics: Metrics) -> Run:
+    """How a run is doing, whatever is wrong with its files; ``description``: its ``run.json`` where that is sound."""
+    problems: list[str] = []
+    status = Status()
+    try:
+        status = read_status(folder)
+        if description is not None and description.bundle:
+            status = Status("bundle", read_state(folder / AVERAGED).step)
+    except CheckpointError as error:
+        problems.append(str(error))
+    problems += metrics.problems if os.path.lexists(folder / METRICS) else ()
+    return Run(
+        folder=str(folder),
+        state=_state(status),
+        why=status.why,
+        model=description.kind if description else "?",
+        parameters=description.parameters if description else None,
+        step=status.step,
+        steps=status.steps,
+        loss=metrics.train[-1].loss if metrics.train else None,
+        best=status.best,
+        minutes=status.minutes,
+        written=status.updated or _last_written(folder),
+        problems=tuple(problems),
+    )
+
+
+def bundled() -> list[ListedModel]:
+    """The models that come with heedful."""
+    return _listed({folder: name for name, folder in bundled_models().items()}, bundled=True)
+
+
+def models_in(folders: Iterable[Path]) -> list[ListedModel]:
+    """The models of the runs that lie in these folders, or that these folders are; no deeper."""
+    found: dict[Path, Path] = {}
+    for folder in folders:
+        _require_folder(folder)
+        try:
+            places = [folder, *sorted(folder.iterdir())]
+        except OSError as error:
+            raise ReportError(f"{folder} cannot be read: {reason(error)}") from None
+        for place in places:
+            if os.path.lexists(place / RUN):  # False for one that may not be entered
+                found.setdefault(place.resolve(), place)
+    return _listed({place: str(place) for place in found.values()}, bundled=False)
+
+
+def card_title(folder: Path) -> str | None:
+    """The first line of a model's card that is not empty, without the marks of a heading."""
+    try:
+        lines = read_small(folder / CARD).decode("utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    titles = (line.lstrip("#").strip() for line in lines)
+    return next((title for title in titles if title), None)
+
+
+def languages(description: RunDescription) -> Languages | None:
+    """The languages of source and target: what ``run.json`` says, or else the endings of the corpus's files."""
+    if description.languages is not None:
+        return description.languages
+    pairs = {tuple(_ending(path) for path in text.paths) for text in training_texts(description)}
+    if len(pairs) != 1:
+        return None
+    (pair,) = pairs
+    return Languages(*pair) if len(pair) == 2 and all(pair) and pair[0] != pair[1] else None
+
+
+def training_texts(description: RunDescription) -> tuple[TextRecord, ...]:
+    """The texts that a model was trained on, if the prepared corpus is still there."""
+    try:
+        return read_manifest(Path(description.data.folder)).corpora if description.data.folder else ()
+    except CorpusError:
+        return ()
+
+
+def _require_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        raise ReportError(f"there is no folder {folder}" if not folder.exists() else f"{folder} is not a folder")
 
 
 def _places(folder: Path) -> Iterator[Path]:
@@ -75,70 +175,26 @@ def _places(folder: Path) -> Iterator[Path]:
 
 
 def _run(folder: Path) -> Run | None:
-    description, problem = read_object(folder / RUN)
-    problems = [problem] if problem else []
-    if description is not None and description.get("format") != FORMAT:
-        return None
-    if description is not None and description.get("format_version") != FORMAT_VERSION:
-        found = f"{folder / RUN} is of format version {description.get('format_version')}"
-        problems.append(f"{found}; this heedful reads version {FORMAT_VERSION}")
-    status, problem = read_object(folder / STATUS)
-    problems += [problem] if problem else []
+    """The run in a folder; None where a ``run.json`` is somebody else's."""
     metrics = read_metrics(folder)
-    problems += metrics.problems if (folder / METRICS).exists() else ()
-    description, status = description or {}, status or {}
-    bundle = description.get("bundle") is True
-    if bundle:
-        status = {"step": (read_object(folder / AVERAGED / STATE)[0] or {}).get("step")}
-    fields = _Fields(status, folder / STATUS, problems)
-    return Run(
-        folder=str(folder),
-        state="bundle" if bundle else _state(status),
-        why=str(status.get("why") or ""),
-        model=model_kind(description),
-        parameters=_Fields(description, folder / RUN, problems).whole("parameters"),
-        step=fields.whole("step"),
-        steps=fields.whole("steps"),
-        loss=None if not metrics.train else metrics.train[-1].loss,
-        best=_best(status, folder / STATUS, problems),
-        minutes=fields.number("minutes"),
-        written=_written(folder, status),
-        problems=tuple(problems),
-    )
-
-
-@dataclass(frozen=True)
-class _Fields:
-    """The fields of an object; one of another type than it should be is a problem and None."""
-
-    values: Object
-    path: Path
-    problems: list[str]
-
-    def whole(self, key: str) -> int | None:
-        return self._typed(key, (int,))
-
-    def number(self, key: str) -> float | None:
-        return self._typed(key, (int, float))
-
-    def _typed(self, key: str, kinds: tuple[type, ...]) -> Any:
-        value = self.values.get(key)
-        if value is None or (isinstance(value, kinds) and not isinstance(value, bool)):
-            return value
-        self.problems.append(f"{self.path}: {key} is {value!r}, not a number")
+    try:
+        return run_state(folder, read_run(folder), metrics)
+    except NotARunError:
         return None
+    except CheckpointError as error:
+        run = run_state(folder, None, metrics)
+        return dataclasses.replace(run, problems=(str(error), *run.problems))
 
 
-def _state(status: Object) -> str:
-    state = status.get("state")
-    if state not in STATES:
+def _state(status: Status) -> str:
+    if status.state not in (*_STATES, "bundle"):
         return "unknown"
-    here = status.get("host") == platform.node()
-    return "killed" if state == "running" and here and not _alive(status.get("pid")) else state
+    here = status.host == platform.node()
+    return "killed" if status.state == "running" and here and not _alive(status.pid) else status.state
 
 
-def _alive(pid: object) -> bool:
-    if not isinstance(pid, int) or pid < 1 or os.name == "nt":  # Windows has no way to ask without harm
+def _alive(pid: int | None) -> bool:
+    if pid is None or pid < 1 or os.name == "nt":  # Windows has no way to ask without harm
         return True
     try:
         os.kill(pid, 0)
@@ -149,33 +205,48 @@ def _alive(pid: object) -> bool:
     return True
 
 
-def _best(status: Object, path: Path, problems: list[str]) -> Best | None:
-    best = status.get("best")
-    if best is None:
-        return None
-    if not isinstance(best, dict):
-        problems.append(f"{path}: best is {best!r}, not an object")
-        return None
-    fields = _Fields(best, path, problems)
-    step, value = fields.whole("step"), fields.number("value")
-    return Best(step, str(best.get("metric", "loss")), value) if step is not None and value is not None else None
-
-
-def model_kind(description: Object) -> str:
-    """The preset that a ``run.json`` names, or the sizes of the model."""
-    preset, config = description.get("preset"), description.get("config")
-    if isinstance(preset, str):
-        return preset
-    sizes = config.get("model") if isinstance(config, dict) else None
-    if not isinstance(sizes, dict):
-        return "?"
-    layers = f"{sizes.get('encoder_layers', '?')}+{sizes.get('decoder_layers', '?')}"
-    return f"{layers} layers, {sizes.get('d_model', '?')}, {sizes.get('d_ff', '?')}"
-
-
-def _written(folder: Path, status: Object) -> str | None:
-    updated = status.get("updated")
-    if isinstance(updated, str):
-        return updated
+def _last_written(folder: Path) -> str | None:
     times = [(folder / name).stat().st_mtime for name in (RUN, STATUS, METRICS) if (folder / name).exists()]
     return datetime.fromtimestamp(max(times), UTC).isoformat(timespec="seconds") if times else None
+
+
+def _listed(names: dict[Path, str], *, bundled: bool) -> list[ListedModel]:
+    found = [_model(folder, name, bundled=bundled) for folder, name in names.items()]
+    return [model for model in found if model is not None]
+
+
+def _model(folder: Path, model: str, *, bundled: bool) -> ListedModel | None:
+    """A model; None where a folder's ``run.json`` is somebody else's."""
+    try:
+        description = read_run(folder)
+        weights = newest_weights(folder)
+        step = None if weights is None else read_state(weights).step
+        size = None if weights is None else (weights / MODEL).stat().st_size
+    except NotARunError:
+        return None
+    except (CheckpointError, OSError) as error:
+        return ListedModel(model, bundled, None, None, None, None, about=f"cannot be used: {error}")
+    spoken = languages(description)
+    return ListedModel(
+        model=model,
+        bundled=bundled,
+        bytes=size,
+        parameters=description.parameters,
+        languages=f"{spoken.source}-{spoken.target}" if spoken else None,
+        step=step,
+        about="no checkpoint yet" if weights is None else card_title(folder) or _kind_and_text(description),
+    )
+
+
+def _kind_and_text(description: RunDescription) -> str:
+    """As in ``small; train.en and train.de``."""
+    corpora = [" and ".join(PurePath(path).name for path in text.paths) for text in training_texts(description)]
+    more = [f"{len(corpora) - _MOST_NAMES} more"] if len(corpora) > _MOST_NAMES else []
+    text = ", ".join([*corpora[:_MOST_NAMES], *more])
+    return f"{description.kind}; {text}" if text else description.kind
+
+
+def _ending(file: str) -> str:
+    """The two letters that a file's name ends in, as in ``train.en.gz``, or nothing."""
+    suffix = without_compression(Path(file)).suffix
+    return suffix[1:] if re.fullmatch(r"\.[a-z]{2}", suffix) else ""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from heedful.errors import CheckpointError
-from heedful.files import json_value, read_json, read_small, reason
+from heedful.files import json_value, read_small, reason
 from heedful.typed import typed
 
 METRICS = "metrics.jsonl"
@@ -197,16 +197,3 @@ def _object(text: bytes) -> dict[str, Any]:
     if not isinstance(value, dict) or type(value.get("step")) is not int or not 0 <= value["step"] <= _MOST_STEPS:
         raise ValueError("not an object with a step")
     return value
-
-
-Object = dict[str, Any]
-
-
-def read_object(path: Path) -> tuple[Object | None, str | None]:
-    """The JSON object in a file, or what is wrong with it; neither where there is no file."""
-    try:
-        return read_json(path, error=CheckpointError), None
-    except (FileNotFoundError, NotADirectoryError):
-        return None, None
-    except CheckpointError as problem:
-        return None, str(problem)

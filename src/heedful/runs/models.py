@@ -4,19 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from heedful.config import SECTIONS, Config
-from heedful.errors import CheckpointError, ConfigError
+from heedful.config import Config
+from heedful.errors import CheckpointError
+from heedful.files import reason
 from heedful.model.transformer import Transformer
-from heedful.runs.checkpoints import read_checkpoint
-from heedful.runs.entries import AVERAGED, STATE, entries, newest_weights, read_state
-from heedful.runs.names import model_folder
-from heedful.runs.run_folder import RUN, read_run
+from heedful.runs.checkpoints import Checkpoint, read_checkpoint, require_finite, require_same_shapes
+from heedful.runs.descriptions import RUN, STATE, RunDescription, read_run
+from heedful.runs.folder import AVERAGED, entries, model_folder, newest_weights, subword_file
 from heedful.text.subwords import Subwords
+
+
+@dataclass(frozen=True, eq=False)
+class SavedWeights:
+    """The weights of a model, and what they are of."""
+
+    run: Path
+    weights_from: Path
+    """The checkpoint, or the average, that the weights are of."""
+    description: RunDescription
+    checkpoint: Checkpoint
+    """Without its optimiser."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +39,7 @@ class SavedModel:
     """The checkpoint, or the average, that the weights are of."""
     step: int
     config: Config
-    description: dict[str, Any]
-    """``run.json``."""
+    description: RunDescription
     model: Transformer
     """On the CPU, in the precision it was trained in."""
     source_subwords: Subwords
@@ -42,62 +52,86 @@ def read_model(place: Path | str) -> SavedModel:
     Where there is no such folder, it is the model of that name that comes with heedful. Of a run it is the average of
     the last checkpoints where there is one, and otherwise, or when the run has gone on since, the newest checkpoint.
     """
-    run, weights_from = located(place)
-    description = read_run(run)
-    config = run_config(description, run)
-    checkpoint = read_checkpoint(weights_from, optimizer=False)
-    sizes = {"vocab_size": description["vocab_size"], "source_vocab_size": description["source_vocab_size"]}
+    saved = read_weights(place)
+    description, weights = saved.description, saved.checkpoint.model
+    config = description.config
+    if config.model.encoder_layers + config.model.decoder_layers > len(weights):  # or they would take hours to build
+        raise CheckpointError(
+            f"{saved.weights_from} is of another model: it has fewer parameters than {RUN} has layers"
+        )
     with torch.device("meta"):
-        model = Transformer(config.model, **sizes)
-    load_weights(model, checkpoint.model, where=str(weights_from), assign=True)
-    folders = [description["vocabularies"][side]["folder"] for side in ("source", "target")]
-    loaded = {folder: Subwords.load(run / folder) for folder in set(folders)}  # most often one for both
-    source, target = (loaded[folder] for folder in folders)
-    return SavedModel(run, weights_from, checkpoint.step, config, description, model.eval(), source, target)
+        model = Transformer(
+            config.model, vocab_size=description.vocab_size, source_vocab_size=description.source_vocab_size
+        )
+    load_weights(model, weights, where=str(saved.weights_from), assign=True)
+    source, target = read_subwords(saved.run, description)
+    step = saved.checkpoint.step
+    return SavedModel(saved.run, saved.weights_from, step, config, description, model.eval(), source, target)
+
+
+def read_weights(place: Path | str) -> SavedWeights:
+    """The weights of a model, once it is sure that they are what was written, and numbers."""
+    run, named = _run_and_weights(place)
+    description = read_run(run)
+    weights_from = named or newest_weights(run)
+    if weights_from is None:
+        raise CheckpointError(f"{run} has no checkpoint yet: its training has just begun, or was stopped before one")
+    try:
+        checkpoint = read_checkpoint(weights_from, optimizer=False)
+    except CheckpointError as error:
+        before = [entry.folder for entry in entries(run)][:-1]
+        advice = f"; the one before is {before[-1]}: give that" if before and not named else ""
+        raise CheckpointError(f"{error}{advice}") from None
+    require_finite(checkpoint.model, where=str(weights_from))
+    return SavedWeights(run, weights_from, description, checkpoint)
+
+
+def read_subwords(run: Path, description: RunDescription) -> tuple[Subwords, Subwords]:
+    """The subwords of a run's source and target, once it is sure that they are those it was trained with."""
+    loaded: dict[str, Subwords] = {}  # most often one for both
+    for stored in {description.vocabularies.source, description.vocabularies.target}:
+        subword_file(run, stored)
+        found = loaded[stored.folder] = Subwords.load(run / stored.folder)
+        if found.vocab_size != stored.size:
+            raise CheckpointError(
+                f"{run / stored.folder} has {found.vocab_size:,} subwords, and the model {stored.size:,}"
+            )
+    return loaded[description.vocabularies.source.folder], loaded[description.vocabularies.target.folder]
 
 
 def load_weights(model: Transformer, weights: dict[str, Tensor], *, where: str, assign: bool = False) -> None:
     """Put saved weights into a model that must have the same parameters; ``assign``: in place of its own."""
-    ours = {name: list(value.shape) for name, value in model.state_dict().items()}
-    theirs = {name: list(value.shape) for name, value in weights.items()}
-    if ours != theirs:
-        differing = [name for name in sorted({*ours, *theirs}) if ours.get(name) != theirs.get(name)]
-        shown = ", ".join(f"{name} ({theirs.get(name)} there, {ours.get(name)} here)" for name in differing[:3])
-        raise CheckpointError(f"{where} is of another model: {len(differing)} parameters differ, such as {shown}")
+    ours = model.state_dict()
+    require_same_shapes(weights, ours, where=where, other="the one that is asked for")
+    if wrong := [name for name, value in weights.items() if value.dtype != ours[name].dtype]:
+        raise CheckpointError(f"{where}: {wrong[0]} is of type {weights[wrong[0]].dtype}, not {ours[wrong[0]].dtype}")
     model.load_state_dict(weights, assign=assign)
 
 
-def located(model: Path | str) -> tuple[Path, Path]:
-    """The run folder of a model, and the folder of its weights."""
+def config_of(place: Path) -> Config:
+    """What a model is and how it is searched; how it was trained is not asked."""
+    config = read_run(_run_and_weights(place)[0]).config
+    return Config(model=config.model, search=config.search)
+
+
+def _run_and_weights(model: Path | str) -> tuple[Path, Path | None]:
+    """The run folder of a model, and the folder of its weights if that is what was named."""
     place = model_folder(model)
     if place.is_file():
         raise CheckpointError(f"{place} is {_kind_of_file(place)}; a model is the folder of a run (`heedful train`)")
-    if (place / STATE).is_file() or place.name.startswith("step-"):
-        run = place.parent if place.name == AVERAGED else place.parent.parent
-        read_state(place)
-        return run, place
-    read_run(place)
-    return place, _newest_weights(place)
-
-
-def _newest_weights(run: Path) -> Path:
-    newest = newest_weights(run)
-    if newest is None:
-        raise CheckpointError(f"{run} has no checkpoint yet: its training has just begun, or was stopped before one")
-    if newest.name == AVERAGED:
-        return newest
-    try:
-        read_checkpoint(newest, optimizer=False)
-    except CheckpointError as error:
-        there = entries(run)
-        advice = f"; the one before is {there[-2].folder}: give that" if len(there) > 1 else ""
-        raise CheckpointError(f"{error}{advice}") from None
-    return newest
+    if place.name in ("", ".."):
+        place = place.resolve()
+    if (place / STATE).exists() or place.name.startswith("step-"):
+        return (place.parent if place.name == AVERAGED else place.parent.parent), place
+    return place, None
 
 
 def _kind_of_file(path: Path) -> str:
-    with path.open("rb") as file:
-        head = file.read(64)
+    try:
+        with path.open("rb") as file:
+            head = file.read(64)
+    except OSError as error:
+        return f"a file that cannot be read ({reason(error)})"
     pickled = head[:1] == b"\x80" or (head[:2] == b"PK" and path.suffix in {".pt", ".pth", ".bin", ".ckpt", ".zip"})
     if pickled:
         return "a pickle, as PyTorch writes them: reading one can run any program hidden in it, so heedful never does"
@@ -106,19 +140,3 @@ def _kind_of_file(path: Path) -> str:
     if path.suffix == ".safetensors":
         return "a file of weights without a description of the model and its subwords"
     return "a file"
-
-
-def config_of(place: Path) -> Config:
-    """What a model is and how it is searched; how it was trained is not asked."""
-    run, _ = located(place)
-    config = run_config(read_run(run), run)
-    return Config(model=config.model, search=config.search)
-
-
-def run_config(description: dict[str, Any], run: Path) -> Config:
-    """The configuration that a ``run.json`` holds."""
-    try:
-        return Config(**{name: kind(**description["config"][name]) for name, kind in SECTIONS.items()})
-    except (KeyError, TypeError, ConfigError) as error:
-        made_by = f"written by heedful {description.get('heedful')}"
-        raise CheckpointError(f"{run / RUN} ({made_by}) holds settings that this version cannot use: {error}") from None

@@ -8,19 +8,20 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from heedful.config import Config
 from heedful.data.corpus import Corpus
 from heedful.data.manifest import MANIFEST, Manifest, read_manifest
 from heedful.errors import CheckpointError, CorpusError, HeedfulError
 from heedful.evaluation.sentences import TestSet
+from heedful.files import read_json, read_small
 from heedful.prepare.report import described
-from heedful.runs.entries import entries, read_state
-from heedful.runs.lists import Run, run_in
-from heedful.runs.metrics import METRICS, Metrics, Object, read_metrics, read_object
-from heedful.runs.models import run_config
-from heedful.runs.run_folder import RUN, read_run
-from heedful.text.subwords import Subwords
+from heedful.runs.descriptions import RUN, RunDescription, read_run, read_state
+from heedful.runs.folder import entries
+from heedful.runs.lists import Run, run_state
+from heedful.runs.metrics import METRICS, Metrics, read_metrics
+from heedful.runs.models import read_subwords
 
 CLEANING = "report.json"
 
@@ -31,9 +32,9 @@ class CorpusRecord:
 
     folder: Path
     manifest: Manifest
-    cleaning: Object
+    cleaning: dict[str, Any]
     """``report.json``; empty where it cannot be read."""
-    samples: list[Object]
+    samples: list[dict[str, Any]]
     """Training pairs with their subwords."""
 
 
@@ -43,22 +44,24 @@ class RunRecord:
 
     folder: Path
     run: Run
-    description: Object
-    """``run.json``."""
-    config: Config
+    description: RunDescription
     metrics: Metrics
-    environment: Object
+    environment: dict[str, Any]
     """Versions and hardware, as far as they were written down."""
     corpus: CorpusRecord | None
     problems: tuple[str, ...]
     """What could not be read, in sentences."""
 
+    @property
+    def config(self) -> Config:
+        return self.description.config
+
 
 def run_record(folder: Path, *, samples: int = 4) -> RunRecord:
     """Read a run folder, and the corpus that it names, with so many of its training pairs."""
     description = read_run(folder)
-    run = run_in(folder)
     metrics = read_metrics(folder)
+    run = run_state(folder, description, metrics)
     problems = [*run.problems]
     if not (folder / METRICS).exists():
         problems.append(f"{folder} has no {METRICS} yet: there are no curves")
@@ -71,7 +74,6 @@ def run_record(folder: Path, *, samples: int = 4) -> RunRecord:
         folder=folder,
         run=run,
         description=description,
-        config=run_config(description, folder),
         metrics=metrics,
         environment=_environment(folder, description),
         corpus=corpus,
@@ -87,45 +89,43 @@ def validation_text(record: RunRecord) -> TestSet:
     if split is None or not split.pairs:
         raise CorpusError(f"{record.corpus.folder} was prepared without validation text")
     corpus = Corpus(record.corpus.folder, "valid", verify=False)
-    sides: dict[str, list[str]] = {}
-    for side in ("source", "target"):
-        subwords = Subwords.load(record.folder / record.description["vocabularies"][side]["folder"])
-        # A line of text has no line ends inside: translations do not have them either.
-        decoded = (subwords.decode(ids) for ids in getattr(corpus, side).sentences(len(corpus)))
-        sides[side] = [sentence.replace("\n", " ") for sentence in decoded]
-    return TestSet(sides["target"], sides["source"])
+    source, target = read_subwords(record.folder, record.description)
+    # A line of text has no line ends inside: translations do not have them either.
+    sources, targets = (
+        [subwords.decode(ids).replace("\n", " ") for ids in side.sentences(len(corpus))]
+        for subwords, side in ((source, corpus.source), (target, corpus.target))
+    )
+    return TestSet(targets, sources)
 
 
-def _corpus(description: Object, *, samples: int) -> CorpusRecord:
-    stored = description.get("data")
-    if not isinstance(stored, dict) or not isinstance(stored.get("folder"), str):
+def _corpus(description: RunDescription, *, samples: int) -> CorpusRecord:
+    if not description.data.folder:
         raise CorpusError(f"{RUN} does not say which corpus it was")
-    folder = Path(stored["folder"])
+    folder = Path(description.data.folder)
     manifest = read_manifest(folder)
-    if _sha256(folder / MANIFEST) != stored.get("manifest_sha256"):
+    if _sha256(folder / MANIFEST) != description.data.manifest_sha256:
         raise CorpusError(f"{folder} now holds another corpus than the one that the run was trained on")
     # As prepare wrote it, or not at all: then every field is what it should be.
     sound = CLEANING in manifest.files and _sha256(folder / CLEANING) == manifest.files[CLEANING].sha256
-    cleaning = read_object(folder / CLEANING)[0] if sound else None
+    cleaning = read_json(folder / CLEANING, error=CorpusError) if sound else {}
     found = described(folder, samples=samples, seed=1, verify=False)["samples"]
-    return CorpusRecord(folder, manifest, cleaning or {}, found)
+    return CorpusRecord(folder, manifest, cleaning, found)
 
 
 def _sha256(path: Path) -> str | None:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return hashlib.sha256(read_small(path)).hexdigest()
     except OSError:
         return None
 
 
-def _environment(folder: Path, description: Object) -> Object:
+def _environment(folder: Path, description: RunDescription) -> dict[str, Any]:
     """What the run wrote down at its start; of older runs what their newest checkpoint says."""
-    stored = description.get("environment")
-    if isinstance(stored, dict):
-        return stored
+    if description.environment is not None:
+        return description.environment
     for entry in reversed(entries(folder)):
         try:
-            found = read_state(entry.folder)["state"].get("environment")
+            found = read_state(entry.folder).state.get("environment")
         except CheckpointError:
             continue
         if isinstance(found, dict):

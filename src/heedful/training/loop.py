@@ -15,11 +15,10 @@ from typing import Any
 import torch
 
 from heedful.errors import CheckpointError, HeedfulError, TrainingError
-from heedful.runs.averaging import average
-from heedful.runs.checkpoints import Checkpoint, prune, scheduled_entries, write_checkpoint
+from heedful.runs.checkpoints import Checkpoint, prune, scheduled_entries, write_average, write_checkpoint
+from heedful.runs.descriptions import Best, Status, read_status, write_status
 from heedful.runs.folder import locked_run
-from heedful.runs.metrics import SkippedLine, ValidationWall, append_line, read_object
-from heedful.runs.run_folder import STATUS, write_status
+from heedful.runs.metrics import SkippedLine, ValidationWall, append_line
 from heedful.settings import describe
 from heedful.training import events
 from heedful.training.batches import StepBatch, prefetched
@@ -37,15 +36,6 @@ from heedful.typed import typed
 AGREE_EVERY = 20
 """Steps after which several processes ask each other whether to stop or save; one process asks itself each step."""
 STOPPED = "stopped by a signal; --resume goes on"
-
-
-@dataclass(frozen=True)
-class Best:
-    """The best validation so far."""
-
-    step: int
-    metric: str
-    value: float
 
 
 @dataclass
@@ -70,7 +60,7 @@ def train(task: Task, *, report: Reporter, translate: Translate) -> LoopState:
         prepared = prepared_run(task, device=device, world=world, translate=translate, report=report)
         # Only then, so that a run that cannot begin leaves no folder behind, and one that is cut finer says so in it.
         with locked_run(task.run) if world.is_first else contextlib.nullcontext():
-            checkpoint = claim_folder(prepared, report=report)
+            checkpoint = claim_folder(prepared, report=report, require=_loop_state)
             with stop_signals() as stop:
                 return Loop(prepared, checkpoint, report=report, stop=stop).run()
     finally:
@@ -136,9 +126,13 @@ class Loop:
 
     def _is_finished(self) -> bool:
         """Whether the run folder holds everything that a finished run leaves; the other processes write nothing."""
-        status, _ = read_object(self._task.run / STATUS)
-        done = status is not None and (status.get("state"), status.get("step")) == ("finished", self._progress.step)
-        return done or not self._world.is_first
+        if not self._world.is_first:
+            return True
+        try:
+            status = read_status(self._task.run)
+        except CheckpointError:  # it is written anew
+            return False
+        return (status.state, status.step) == ("finished", self._progress.step)
 
     def _steps(self) -> tuple[str, str]:
         """Take steps until something ends the run; returns its state and why it ended."""
@@ -279,7 +273,7 @@ class Loop:
         if not self._world.is_first:
             return []
         last = min(self._training.average_last, len(scheduled_entries(self._task.run)))
-        return average(self._task.run, last=last) if last > 1 else []
+        return write_average(self._task.run, last=last) if last > 1 else []
 
     def _flops(self, batch: StepBatch) -> float:
         """Each process's share of a step's operations, where the device's peak is known to compare them with."""
@@ -290,10 +284,9 @@ class Loop:
 
     def _status(self, state: str, why: str) -> None:
         if self._world.is_first:
-            best = asdict(self._progress.best) if self._progress.best else None
-            progress = {"step": self._progress.step, "steps": self._training.steps, "best": best}
             minutes = round(self._clock.minutes(), 3)
-            write_status(self._task.run, {"state": state, **progress, "why": why, "minutes": minutes})
+            status = Status(state, self._progress.step, self._training.steps, self._progress.best, why, minutes)
+            write_status(self._task.run, status)
 
     def _environment(self) -> dict[str, Any]:
         """What may change the last digits of a resumed run."""
@@ -328,7 +321,10 @@ class Loop:
 
 def _loop_state(checkpoint: Checkpoint) -> LoopState:
     try:
-        return typed(LoopState, checkpoint.state.get("progress"), where="progress")
+        state = typed(LoopState, checkpoint.state.get("progress"), where="progress")
+        if state.step != checkpoint.step:
+            raise ValueError(f"progress.step is {state.step}")
+        return state
     except ValueError as error:
         raise CheckpointError(f"the checkpoint of step {checkpoint.step} cannot be gone on from: {error}") from None
 

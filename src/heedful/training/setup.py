@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +14,28 @@ import torch
 from heedful import __version__
 from heedful.config import Config
 from heedful.data.corpus import Corpus
-from heedful.data.manifest import MANIFEST
+from heedful.data.manifest import MANIFEST, SIDES
 from heedful.errors import CheckpointError, TrainingError
 from heedful.model.attention_kernels import choose_attention
 from heedful.model.devices import chosen_device
 from heedful.model.initialization import scale_residual_branches
 from heedful.model.transformer import Transformer
 from heedful.presets import parameter_count
-from heedful.runs.checkpoints import Checkpoint, newest_sound, read_checkpoint
+from heedful.runs.checkpoints import Checkpoint, newest_sound
+from heedful.runs.descriptions import (
+    MAY_CHANGE,
+    RUN,
+    RunDescription,
+    TrainedOn,
+    TypedCommand,
+    differing_settings,
+    now,
+    read_run,
+    write_run,
+)
 from heedful.runs.folder import copy_subwords, remove_run
 from heedful.runs.metrics import cut_metrics
-from heedful.runs.models import load_weights, located
-from heedful.runs.run_folder import MAY_CHANGE, RUN, differing_settings, now, read_run, write_run
-from heedful.settings import describe
+from heedful.runs.models import load_weights, read_weights
 from heedful.text.subwords import Subwords
 from heedful.training.batches import Batches
 from heedful.training.distributed import World, barrier
@@ -149,8 +159,11 @@ def _require_work_for_all(config: Config, world: World) -> None:
         )
 
 
-def claim_folder(prepared: Prepared, *, report: Reporter) -> Checkpoint | None:
-    """Make the run folder, or check the one that is there; returns the checkpoint to go on from."""
+def claim_folder(prepared: Prepared, *, report: Reporter, require: Callable[[Checkpoint], object]) -> Checkpoint | None:
+    """Make the run folder, or check the one that is there; returns the checkpoint to go on from.
+
+    ``require``: raises a CheckpointError for one that cannot be gone on from; then the one before is taken.
+    """
     task, corpus, world = prepared.task, prepared.batches.corpus, prepared.trainer.world
     resume = task.resume or world.restarts > 0
     if world.is_first:
@@ -164,7 +177,7 @@ def claim_folder(prepared: Prepared, *, report: Reporter) -> Checkpoint | None:
         else:
             _describe_run(task, corpus, environment(prepared.trainer.precision.device, world))
     barrier(world)
-    checkpoint, problems = newest_sound(task.run)
+    checkpoint, problems = newest_sound(task.run, require=require)
     for problem in problems if world.is_first else ():
         report(Warned(f"{problem}; using the one before"))
     if resume and checkpoint is None and world.is_first:
@@ -179,20 +192,20 @@ def _describe_run(task: Task, corpus: Corpus, machine: dict[str, Any]) -> None:
     source, target = vocabulary_sizes(corpus)
     vocabularies = corpus.manifest.vocabularies
     copy_subwords(task.data, task.run, vocabularies)
-    description: dict[str, Any] = {
-        "heedful": __version__,
-        "preset": task.preset,
-        "config": describe(task.config),
-        "data": {"folder": str(task.data.absolute()), "manifest_sha256": manifest_hash(corpus)},
-        "vocabularies": asdict(vocabularies),
-        "vocab_size": target,
-        "source_vocab_size": source,
-        "parameters": parameter_count(task.config.model, vocab_size=target, source_vocab_size=source),
-        "init": _named(task.init),
-        "started": now(),
-        "command": {"words": list(task.command), "folder": str(Path.cwd())} if task.command else None,
-        "environment": machine,
-    }
+    description = RunDescription(
+        heedful=__version__,
+        preset=task.preset,
+        config=task.config,
+        data=TrainedOn(str(task.data.absolute()), manifest_hash(corpus)),
+        vocabularies=vocabularies,
+        vocab_size=target,
+        source_vocab_size=source,
+        parameters=parameter_count(task.config.model, vocab_size=target, source_vocab_size=source),
+        init=_named(task.init),
+        started=now(),
+        command=TypedCommand(task.command, str(Path.cwd())) if task.command else None,
+        environment=machine,
+    )
     write_run(task.run, description)
 
 
@@ -208,37 +221,37 @@ def manifest_hash(corpus: Corpus) -> str:
 
 def _require_same(task: Task, corpus: Corpus, report: Reporter) -> None:
     stored = read_run(task.run)
-    if stored.get("bundle"):
+    if stored.bundle:
         raise CheckpointError(
             f"{task.run} is a model to give away, without what its training needs: start a new run with "
             f"--init {task.run}"
         )
-    differing = differing_settings(stored["config"], describe(task.config))
+    differing = differing_settings(stored.config, task.config)
     barred = [text for text in differing if text.partition(":")[0] not in MAY_CHANGE]
     if barred:
         lines = "\n".join(f"  - {text}" for text in barred)
         raise CheckpointError(f"{task.run} was begun with another configuration:\n{lines}")
-    if stored["data"]["manifest_sha256"] != manifest_hash(corpus):
+    if stored.data.manifest_sha256 != manifest_hash(corpus):
         raise CheckpointError(
-            f"{task.run} was begun on another corpus ({stored['data']['folder']}): to go on from its weights on new "
+            f"{task.run} was begun on another corpus ({stored.data.folder}): to go on from its weights on new "
             f"data, start a new run with --init {task.run}"
         )
     if differing:
         report(Warned("changed since the run began: " + "; ".join(differing)))
-        write_run(task.run, {**stored, "config": describe(task.config)})
+        write_run(task.run, replace(stored, config=task.config))
 
 
 def _init_weights(place: Path, corpus: Corpus) -> dict[str, torch.Tensor]:
     """The weights of another model, once it is sure that its subwords are this corpus's."""
-    run, weights_from = located(place)
-    description = read_run(run)
-    for side in ("source", "target"):
-        ours, theirs = getattr(corpus.manifest.vocabularies, side), description["vocabularies"][side]
-        if ours.sha256 != theirs["sha256"]:
+    saved = read_weights(place)
+    for side in SIDES:
+        ours, theirs = (getattr(known.vocabularies, side) for known in (corpus.manifest, saved.description))
+        if ours.sha256 != theirs.sha256:
             raise CheckpointError(
-                f"{place} has other {side} subwords than {corpus.folder}: prepare the new data with --tokenizer {run}"
+                f"{place} has other {side} subwords than {corpus.folder}: prepare the new data with "
+                f"--tokenizer {saved.run}"
             )
-    return read_checkpoint(weights_from, optimizer=False).model
+    return saved.checkpoint.model
 
 
 def _validation(task: Task, held_out: Batches, translate: Translate) -> Validation:

@@ -1,0 +1,258 @@
+"""``run.json``, ``status.json`` and the ``state.json`` of a checkpoint: what they say, typed. Needs no torch.
+
+A file may be anybody's: what is missing, of another type, or does not fit is a CheckpointError that names the place.
+docs/formats.md describes every field.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import platform
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from heedful.config import SECTIONS, Config
+from heedful.data.manifest import SIDES, StoredVocabularies
+from heedful.errors import CheckpointError, ConfigError, NotARunError
+from heedful.files import is_plain_name, read_json, require_format, write_json
+from heedful.settings import describe
+from heedful.typed import typed
+
+RUN, STATUS = "run.json", "status.json"
+STATE, MODEL, OPTIMIZER = "state.json", "model.safetensors", "optimizer.safetensors"
+_RUN_FORMAT, _STATE_FORMAT, _VERSION = "heedful run", "heedful checkpoint", 1
+
+MAY_CHANGE = frozenset(
+    f"training.{name}"
+    for name in (
+        *("steps", "minutes", "checkpoint_minutes", "checkpoint_steps", "keep_last", "average_last", "patience"),
+        *("validation_steps", "samples", "best_by", "log_steps", "max_skipped", "micro_batches", "compile"),
+    )
+)
+"""Settings that a resumed run may be given anew; any other would make it another run. (micro_batches changes where
+dropout falls but not what is learned; a run that needs less memory must be able to raise it.)"""
+
+
+@dataclass(frozen=True)
+class TrainedOn:
+    """The prepared corpus of a run; a bundle does not say where it was."""
+
+    folder: str | None = None
+    manifest_sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class Languages:
+    """As in en and de."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class TypedCommand:
+    """What was typed to begin a run, and where."""
+
+    words: tuple[str, ...]
+    folder: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunDescription:
+    """``run.json``: what a run, or a bundle, is."""
+
+    heedful: str = "?"
+    preset: str | None = None
+    config: Config
+    data: TrainedOn = TrainedOn()
+    vocabularies: StoredVocabularies
+    vocab_size: int
+    source_vocab_size: int | None = None
+    """None where the vocabulary is shared."""
+    parameters: int
+    init: str | None = None
+    started: str | None = None
+    command: TypedCommand | None = None
+    environment: dict[str, Any] | None = None
+    """None in older runs."""
+    bundle: bool = False
+    languages: Languages | None = None
+    """In bundles."""
+
+    def __post_init__(self) -> None:
+        for side in SIDES:
+            folder = getattr(self.vocabularies, side).folder
+            if not is_plain_name(folder):
+                raise ValueError(f"vocabularies.{side}.folder is {folder!r:.80}, not the name of a folder inside")
+        source, target = self.vocabularies.source.size, self.vocabularies.target.size
+        separate = self.vocabularies.source.folder != self.vocabularies.target.folder
+        if self.vocab_size != target or self.source_vocab_size != (source if separate else None):
+            raise ValueError("the sizes of its vocabularies do not fit each other")
+
+    @property
+    def kind(self) -> str:
+        """The preset's name, or the sizes of the model."""
+        model = self.config.model
+        layers = f"{model.encoder_layers}+{model.decoder_layers} layers"
+        return self.preset or f"{layers}, {model.d_model}, {model.d_ff}"
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best validation so far."""
+
+    step: int
+    metric: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Status:
+    """``status.json``: how a run goes. What it does not say is None."""
+
+    state: str = "unknown"
+    """running, finished, interrupted, failed."""
+    step: int | None = None
+    steps: int | None = None
+    best: Best | None = None
+    why: str = ""
+    minutes: float | None = None
+    updated: str | None = None
+    pid: int | None = None
+    host: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointState:
+    """``state.json``: what a checkpoint is, the hash of each file beside it, and what training keeps."""
+
+    step: int
+    scheduled: bool
+    """False for one written because somebody stopped the run: it counts neither for averages nor for keeping."""
+    storage: str | None = None
+    """How small the weights of a bundle are stored."""
+    files: dict[str, str]
+    averaged_steps: tuple[int, ...] | None = None
+    """In ``averaged/``: the checkpoints whose mean it is."""
+    state: dict[str, Any]
+    """Plain data: configuration, counters, scores."""
+
+
+def now() -> str:
+    """The time, as it is written everywhere."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def read_run(run: Path) -> RunDescription:
+    """``run.json``, once it is sure that the folder is a run."""
+    path = run / RUN
+    value = _read_own(path, _RUN_FORMAT, absent=f"{run} is not a run: no {RUN} in it")
+    try:
+        _require_known_settings(value)
+        return typed(RunDescription, value)
+    except ConfigError as error:
+        made_by = f"written by heedful {value.get('heedful')!s:.20}"
+        raise CheckpointError(f"{path} ({made_by}) holds settings that this version cannot use: {error}") from None
+    except ValueError as error:
+        raise CheckpointError(f"{path} is damaged: {error}") from None
+
+
+def write_run(run: Path, description: RunDescription) -> None:
+    """Say what a folder is."""
+    value = {"format": _RUN_FORMAT, "format_version": _VERSION, **dataclasses.asdict(description)}
+    if not description.bundle:
+        del value["bundle"], value["languages"]
+    write_json(run / RUN, value)
+
+
+def require_run(run: Path) -> None:
+    """Raise unless ``run.json`` says that a folder is a run, whatever else it says; not for a bundle."""
+    if _read_own(run / RUN, _RUN_FORMAT, absent=f"{run} is not a run: no {RUN} in it").get("bundle"):
+        raise CheckpointError(f"{run} is a model to give away, not a run")
+
+
+def differing_settings(stored: Config, wanted: Config) -> list[str]:
+    """The settings in which a run differs from what is asked for, ``section.key: stored, wanted`` each."""
+    old, new = describe(stored), describe(wanted)
+    return [
+        f"{section}.{key}: {old[section][key]} there, {value} now"
+        for section in sorted(new)
+        for key, value in sorted(new[section].items())
+        if old[section][key] != value
+    ]
+
+
+def read_status(run: Path) -> Status:
+    """How a run goes, as far as it has said so."""
+    try:
+        return typed(Status, read_json(run / STATUS, error=CheckpointError))
+    except (FileNotFoundError, NotADirectoryError):
+        return Status()
+    except ValueError as error:
+        raise CheckpointError(f"{run / STATUS}: {error}") from None
+
+
+def write_status(run: Path, status: Status) -> None:
+    """Say how the run goes, when, and by which process."""
+    here = {"updated": now(), "pid": os.getpid(), "host": platform.node()}
+    write_json(run / STATUS, {**dataclasses.asdict(status), **here})
+
+
+def read_state(folder: Path) -> CheckpointState:
+    """The ``state.json`` of a checkpoint, once it is sure that it is one, and says what was written."""
+    path = folder / STATE
+    value = _read_own(path, _STATE_FORMAT, absent=f"{folder} is not a checkpoint: no {STATE} in it")
+    # Those that version 0.1.0 wrote have no hash of their own.
+    if "sha256" in value and value["sha256"] != _own_hash(value):
+        raise CheckpointError(f"{path} is damaged: its contents are not what was written")
+    try:
+        state = typed(CheckpointState, value)
+    except ValueError as error:
+        raise CheckpointError(f"{path} is damaged: {error}") from None
+    named = re.fullmatch(r"step-([0-9]+)", folder.resolve().name)
+    if named and int(named[1]) != state.step:
+        raise CheckpointError(f"{folder} is of step {state.step}: it is a copy, or was renamed")
+    return state
+
+
+def write_state(folder: Path, state: CheckpointState) -> None:
+    """Say what a checkpoint is: its last file."""
+    value = {"format": _STATE_FORMAT, "format_version": _VERSION, **dataclasses.asdict(state)}
+    value = {name: field for name, field in value.items() if field is not None}
+    write_json(folder / STATE, {**value, "sha256": _own_hash(value)})
+
+
+def _own_hash(value: dict[str, Any]) -> str:
+    """The hash of a JSON object without its field ``sha256``, however it is laid out."""
+    rest = {name: field for name, field in value.items() if name != "sha256"}
+    try:
+        return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+    except RecursionError:  # deeper than anything that we write
+        return ""
+
+
+def _read_own(path: Path, name: str, *, absent: str) -> dict[str, Any]:
+    folder = path.parent
+    try:
+        value = read_json(path, error=CheckpointError)
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotARunError(absent if folder.exists() else f"there is no folder {folder}") from None
+    if value.get("format") != name:
+        raise NotARunError(f"{path} does not say that it is a {name}")
+    require_format(value, path, name=name, version=_VERSION, error=CheckpointError)
+    return value
+
+
+def _require_known_settings(value: dict[str, Any]) -> None:
+    """A setting that a run does not have is younger than it, and counts as its default; an unknown one may matter."""
+    config = typed(dict[str, dict[str, Any]], value.get("config"), where="config")
+    known = {name: {field.name for field in dataclasses.fields(kind)} for name, kind in SECTIONS.items()}
+    for section, settings in config.items():
+        if unknown := [name for name in settings if name not in known.get(section, set())]:
+            raise ConfigError([f"{section}.{unknown[0]} is not known"])
