@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.mutations import EXAMPLES, require_clear_errors
 from tokenizers import Tokenizer, models
 
 from heedful.errors import SubwordError
@@ -165,3 +166,45 @@ def test_control_symbols_at_other_ids_are_refused(subwords: Subwords, tmp_path: 
     path.write_text(json.dumps(description))
     with pytest.raises(SubwordError, match="ids 0, 1, 2 are not <pad>, <s>, </s>"):
         Subwords.load(tmp_path)
+
+
+CHANGES = {
+    "dropout": (lambda file: file["model"].update(dropout=0.5), "its model has other settings"),
+    "an expression without end": (
+        lambda file: file["pre_tokenizer"]["pretokenizers"][0].update(pattern={"Regex": "(a+)+$"}),
+        "its pre_tokenizer is another",
+    ),
+    "no space before a line": (lambda file: file.update(normalizer={"type": "NFC"}), "its normalizer is another"),
+    "another decoder": (lambda file: file.update(decoder=None), "its decoder is another"),
+    "an id out of line": (lambda file: file["model"]["vocab"].update({"a": 100_000}), "its ids are not the numbers"),
+    "an id twice": (lambda file: file["model"]["vocab"].update({"a": 68}), "heedful made|is not a tokenizer file"),
+    "a subword of no bytes": (
+        lambda file: file["model"]["vocab"].update({"漢": len(file["model"]["vocab"])}),
+        "some of its subwords are not made of bytes",
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_changed_pipeline_is_refused(subwords: Subwords, tmp_path: Path, change: str) -> None:
+    path = subwords.save(tmp_path)
+    description = json.loads(path.read_text())
+    make, message = CHANGES[change]
+    make(description)
+    path.write_text(json.dumps(description))
+    with pytest.raises(SubwordError, match=message):
+        Subwords.load(tmp_path)
+
+
+@pytest.mark.parametrize("examples", EXAMPLES)
+def test_a_mutated_vocabulary_is_read_or_refused(tmp_path: Path, examples: int) -> None:
+    path = Subwords.train(["the dog and the cat and the dog"] * 5, vocab_size=270).save(tmp_path)
+
+    def read(spoiled: bytes) -> None:
+        path.write_bytes(spoiled)
+        found = Subwords.load(tmp_path)
+        assert found.decode(found.encode(["the dog <s>"])[0]) == "the dog <s>"
+        found.pieces(range(found.vocab_size))
+        assert found.merges.keys()
+
+    require_clear_errors(path.read_bytes(), read, examples=examples)

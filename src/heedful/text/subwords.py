@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import os
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,6 +22,7 @@ import numpy as np
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from heedful.errors import SubwordError
+from heedful.files import read_small, reason, write_file
 from heedful.symbols import CONTROL_TOKENS
 from heedful.text.words import word_pattern
 
@@ -55,7 +55,7 @@ class Subwords:
     def __init__(self, tokenizer: Tokenizer, *, where: str = "tokenizer") -> None:
         self._json = tokenizer.to_str()
         description = json.loads(self._json)
-        _require_ours(description, where)
+        _require_ours(description, where, size=tokenizer.get_vocab_size())
         # Not saved by `tokenizers`: without it the text "</s>" would become the control token.
         tokenizer.encode_special_tokens = True
         self._tokenizer = tokenizer
@@ -77,12 +77,7 @@ class Subwords:
             given = f"a vocabulary of {vocab_size} subwords"
             raise SubwordError(f"{given} is too small: 256 bytes and {len(CONTROL_TOKENS)} control symbols need "
                                f"{SMALLEST_VOCABULARY}")  # fmt: skip
-        tokenizer = Tokenizer(models.BPE())
-        tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Prepend(" ")])
-        cut = pre_tokenizers.Split(Regex(word_pattern()), behavior="isolated")
-        as_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-        tokenizer.pre_tokenizer = pre_tokenizers.Sequence([cut, as_bytes])
-        tokenizer.decoder = decoders.ByteLevel()
+        tokenizer = _untrained()
         # The fixed alphabet, because a learned one (limit_alphabet) is not the same from run to run.
         trainer = trainers.BpeTrainer(
             vocab_size=vocab_size,
@@ -99,10 +94,12 @@ class Subwords:
         """The vocabulary that `save` wrote into the folder."""
         path = Path(folder) / FILE_NAME
         try:
-            text = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
+            text = read_small(path).decode("utf-8")
+        except (FileNotFoundError, NotADirectoryError):
             raise SubwordError(f"there is no subword vocabulary in {folder}: {FILE_NAME} is missing") from None
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
+            raise SubwordError(f"{path} cannot be read: {reason(error)}") from None
+        except UnicodeDecodeError as error:
             raise SubwordError(f"{path} cannot be read: {error}") from None
         try:
             tokenizer = Tokenizer.from_str(text)
@@ -112,15 +109,7 @@ class Subwords:
 
     def save(self, folder: Path) -> Path:
         """Write the vocabulary into the folder and return its file, which Hugging Face's `tokenizers` reads too."""
-        path = Path(folder) / FILE_NAME
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(path.name + ".writing")
-        with beside.open("w", encoding="utf-8") as file:
-            file.write(self._json)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-        return path
+        return write_file(Path(folder) / FILE_NAME, self._json.encode(), error=SubwordError)
 
     @property
     def file_text(self) -> str:
@@ -280,18 +269,40 @@ def _in_lists(lines: Iterable[str], size: int = 4096) -> Iterator[list[str]]:
     yield batch
 
 
-def _require_ours(description: dict, where: str) -> None:
+def _untrained() -> Tokenizer:
+    """The pipeline of every vocabulary: all that a saved file holds but for its subwords and their merges."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Prepend(" ")])
+    cut = pre_tokenizers.Split(Regex(word_pattern()), behavior="isolated")
+    as_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([cut, as_bytes])
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+def _require_ours(description: dict, where: str, *, size: int) -> None:
     """A vocabulary made by another program may cut or number differently; using it would be silently wrong."""
+    ours = json.loads(_untrained().to_str())
+    model, fixed = description["model"], {key: value for key, value in ours["model"].items() if not _is_learned(key)}
+    vocabulary, merges = model.get("vocab") or {}, model.get("merges") or []
     control = [(token["id"], token["content"]) for token in description.get("added_tokens", [])]
-    stages = (description.get("pre_tokenizer") or {}).get("pretokenizers") or [{}]
-    vocabulary = (description.get("model") or {}).get("vocab") or {}
-    missing = [symbol for symbol in _byte_symbols() if symbol not in vocabulary]
+    symbols = _byte_symbols()
+    missing = [symbol for symbol in symbols if symbol not in vocabulary]
+    text = "".join(vocabulary.keys() - {*CONTROL_TOKENS})
     problems = {
-        "its model is not BPE": (description.get("model") or {}).get("type") != "BPE",
+        "its model is not BPE": model.get("type") != "BPE",
         f"ids 0, 1, 2 are not {', '.join(CONTROL_TOKENS)}": control != list(enumerate(CONTROL_TOKENS)),
-        "it does not cut words by a regular expression": "Regex" not in stages[0].get("pattern", {}),
         f"{len(missing)} of the 256 bytes have no subword": bool(missing),
+        "some of its subwords are not made of bytes": not set(symbols).issuperset(text),
+        "its ids are not the numbers from 0 on": sorted(vocabulary.values()) != list(range(size)),
+        "some of its merges make no subword": not all("".join(merge) in vocabulary for merge in merges),
+        "its model has other settings": any(model.get(key) != value for key, value in fixed.items()),
+        **{f"its {key} is another": description.get(key) != ours[key] for key in ours if not _is_learned(key)},
     }
     if any(problems.values()):
         found = "; ".join(problem for problem, found in problems.items() if found)
         raise SubwordError(f"{where} is not a vocabulary that heedful made: {found}")
+
+
+def _is_learned(key: str) -> bool:
+    return key in {"version", "added_tokens", "model", "vocab", "merges"}
