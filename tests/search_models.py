@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from heedful.search.engine import Engine, Sentence
+from heedful.search.forbidden import Forbidden, forbidden_tables
 from heedful.search.hypotheses import Hypothesis
 from heedful.search.options import SearchOptions
-from heedful.search.restrictions import Forbidden, forbidden_tables
 from heedful.symbols import END, PAD, START
 
 Logits = Callable[[int, tuple[int, ...]], np.ndarray]

@@ -20,10 +20,10 @@ import torch
 from torch import Tensor
 
 from heedful.data import noise
+from heedful.search.forbidden import Forbidden
 from heedful.search.hypotheses import Hypotheses, lengthening, put_last
 from heedful.search.options import SearchOptions
-from heedful.search.restrictions import Forbidden, forced_word, restrict
-from heedful.symbols import END, PAD
+from heedful.symbols import END, PAD, START
 
 CHUNK = 128
 FEWEST = 8
@@ -54,8 +54,8 @@ def _best_continuations(
     """The 2W most probable continuations of each slot: log-probabilities, parents and words, best first."""
     count = 2 * logits_BWV.size(1)
     log_probs_BWV = logits_BWV.log_softmax(-1)
-    forced, forced_values = forced_word(state, log_probs_BWV, forbidden)
-    restrict(state, log_probs_BWV, min_length=options.min_length, forbidden=forbidden)
+    forced, forced_values = _forced_word(state, log_probs_BWV, forbidden)
+    _restrict(state, log_probs_BWV, min_length=options.min_length, forbidden=forbidden)
     values, words = top_words(log_probs_BWV, min(count, log_probs_BWV.size(-1)))
     # Where only one word is allowed, it takes the first place of each beam and the others fall out.
     is_forced = (forced >= 0)[:, None, None]
@@ -96,7 +96,10 @@ def _lengthen(state: Hypotheses, values: Tensor, parents: Tensor, words: Tensor,
 
 
 def _mark_done(state: Hypotheses, options: SearchOptions) -> None:
-    best = best_possible(state.log_probability.amax(1), state.limit, options.length_penalty)
+    # Words to come can only lower a log-probability, and no output is longer than the limit and an end symbol: a
+    # negative number divided by the largest penalty is the best score there can be.
+    best = state.log_probability.amax(1)
+    best = best / length_penalty(state.limit + 1, options.length_penalty, dtype=best.dtype)
     done = state.ended_score[:, options.n_best - 1] >= best
     if options.stop == "enough":
         done |= state.ended_score[:, -1] > -torch.inf
@@ -107,6 +110,37 @@ def _mark_done(state: Hypotheses, options: SearchOptions) -> None:
 def _rows(table_BWT: Tensor, beams: Tensor) -> Tensor:
     """The table's lines of these beams."""
     return table_BWT.gather(1, beams[..., None].expand(-1, -1, table_BWT.size(2)))
+
+
+# What an output must and must not hold: a prefix, a least and a greatest length, forbidden texts
+
+
+def _forced_word(state: Hypotheses, log_probs_BWV: Tensor, forbidden: Forbidden | None = None) -> tuple[Tensor, Tensor]:
+    """For each slot the one word that may come next, -1 where there is a choice; and its log-probabilities, [B, W].
+
+    It is the prefix's, or the end symbol where the output has reached its limit.
+    """
+    position = (state.length + 1).clamp(max=state.prefix.size(1) - 1)
+    prefix = state.prefix.gather(1, position[:, None]).squeeze(1)
+    forced = torch.where(prefix == PAD, -1, prefix)
+    forced = torch.where(state.length >= state.limit, END, forced)
+    index = forced.clamp(min=0)[:, None].expand_as(state.spelled)
+    values = log_probs_BWV.gather(2, index[..., None]).squeeze(2)
+    if forbidden is not None:
+        values = values.masked_fill(forbidden.blocked[0][state.spelled, index], -torch.inf)
+    return forced, values
+
+
+def _restrict(state: Hypotheses, log_probs_BWV: Tensor, *, min_length: int, forbidden: Forbidden | None = None) -> None:
+    """Set what may not come next to -∞, in place; column by column, since passes over the vocabulary are expensive."""
+    log_probs_BWV[..., PAD] = -torch.inf
+    log_probs_BWV[..., START] = -torch.inf
+    if min_length:
+        too_short = (state.length < min_length)[:, None]
+        log_probs_BWV[..., END] = torch.where(too_short, -torch.inf, log_probs_BWV[..., END])
+    if forbidden is not None:
+        last = (state.length + 1 >= state.limit).long()[:, None].expand_as(state.spelled)
+        log_probs_BWV.masked_fill_(forbidden.blocked[last, state.spelled], -torch.inf)
 
 
 # The length penalty
@@ -121,15 +155,6 @@ def length_penalty(length: Tensor, alpha: float, *, dtype: torch.dtype = torch.f
     return (((5.0 + length.double()) / 6.0) ** alpha).to(dtype)
 
 
-def best_possible(log_probability: Tensor, limit: Tensor, alpha: float) -> Tensor:
-    """The highest score that any completion of a hypothesis can get.
-
-    Words to come can only lower its log-probability, and no output is longer than the limit and an end symbol: a
-    negative number divided by the largest penalty is the best there can be.
-    """
-    return log_probability / length_penalty(limit + 1, alpha, dtype=log_probability.dtype)
-
-
 # Samples and greedy search
 
 
@@ -138,8 +163,8 @@ def advance_samples(
 ) -> None:
     """Take one step in place, given the model's scores for the word after each live hypothesis."""
     log_probs_BWV = logits_BWV.log_softmax(-1)
-    forced, forced_values = forced_word(state, log_probs_BWV, forbidden)
-    restrict(state, log_probs_BWV, min_length=options.min_length, forbidden=forbidden)
+    forced, forced_values = _forced_word(state, log_probs_BWV, forbidden)
+    _restrict(state, log_probs_BWV, min_length=options.min_length, forbidden=forbidden)
     words = _chosen(state, log_probs_BWV, options)
     values = log_probs_BWV.gather(2, words[..., None]).squeeze(2)
     is_forced = (forced >= 0)[:, None]

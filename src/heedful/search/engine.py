@@ -17,9 +17,9 @@ from torch import Tensor
 
 from heedful.model.devices import Captures
 from heedful.search.beam_search import advance_beams, advance_samples, uniform_numbers
+from heedful.search.forbidden import Forbidden
 from heedful.search.hypotheses import Hypotheses, Hypothesis, empty_hypotheses
 from heedful.search.options import SearchOptions
-from heedful.search.restrictions import Forbidden
 
 STEPS_BETWEEN_LOOKS = 4
 """On a GPU the host asks after so many steps which slots are done: each question waits for the device."""

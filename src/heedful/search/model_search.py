@@ -22,9 +22,9 @@ from heedful.model.masks import padded_layout
 from heedful.model.transformer import Transformer
 from heedful.search.cached_decoder import CachedAttend, CachedDecoder, padded_ids
 from heedful.search.engine import Engine, Sentence
+from heedful.search.forbidden import Forbidden, forbidden_tables
 from heedful.search.hypotheses import Hypothesis
 from heedful.search.options import SearchOptions
-from heedful.search.restrictions import Forbidden, forbidden_tables
 from heedful.symbols import START
 
 SLOTS = {"cpu": 32, "cuda": 256}

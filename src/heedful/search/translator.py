@@ -96,7 +96,11 @@ class Translator:
     def load(
         cls, model: Path | str, *, device: str = "auto", precision: str = "auto", batch_size: int = 0
     ) -> Translator:
-        """The model of a run folder, of one of its checkpoints, or of this name."""
+        """A trained model, ready to translate: a run folder, one of its checkpoints, or one that comes with heedful.
+
+        ``device``: auto, cpu, cuda or cuda:N. ``precision``: auto (bfloat16 on CUDA, else float32), bfloat16, float32
+        or float64. ``batch_size``: sentences decoded together; 0 leaves it to the device.
+        """
         return cls(read_model(model), device=device, precision=precision, batch_size=batch_size)
 
     @property
@@ -305,13 +309,7 @@ class Translator:
         return replace(options, forbidden=(*options.forbidden, *words))
 
 
-def load(model: Path | str, *, device: str = "auto", precision: str = "auto", batch_size: int = 0) -> Translator:
-    """A trained model, ready to translate: a run folder, one of its checkpoints, or a model that comes with heedful.
-
-    ``device``: auto, cpu, cuda or cuda:N. ``precision``: auto (bfloat16 on CUDA, else float32), bfloat16, float32 or
-    float64. ``batch_size``: sentences decoded together; 0 leaves it to the device.
-    """
-    return Translator.load(model, device=device, precision=precision, batch_size=batch_size)
+load = Translator.load
 
 
 def _precision(wanted: str, device: torch.device) -> str:

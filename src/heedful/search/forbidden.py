@@ -1,6 +1,6 @@
-"""What an output must and must not hold: a prefix, a least and a greatest length, forbidden texts.
+"""Texts that no output may hold.
 
-A forbidden text may be spelled by any subwords, cut anywhere, even inside a character. So it is looked for in the bytes
+A text may be spelled by any subwords, cut anywhere, even inside a character. So it is looked for in the bytes
 of an output by an automaton, whose step over every subword from every state is worked out once. It matches where the
 text stands as a whole word: a letter or digit at its end may not have another beside it. What is no letter or digit
 (a full stop, a space), and letters of scripts that put no spaces between words, match anywhere.
@@ -15,12 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from heedful.errors import SearchError
-from heedful.search.hypotheses import Hypotheses
-from heedful.symbols import END, PAD, START
+from heedful.symbols import END
 from heedful.text.words import SYMBOLS
 
 _WITHOUT_SPACES = (
@@ -57,37 +55,6 @@ class Forbidden:
                 return False
             state = int(self.following[state, word])
         return True
-
-
-def forced_word(state: Hypotheses, log_probs_BWV: Tensor, forbidden: Forbidden | None = None) -> tuple[Tensor, Tensor]:
-    """For each slot the one word that may come next, -1 where there is a choice; and its log-probabilities, [B, W].
-
-    It is the prefix's, or the end symbol where the output has reached its limit.
-    """
-    position = (state.length + 1).clamp(max=state.prefix.size(1) - 1)
-    prefix = state.prefix.gather(1, position[:, None]).squeeze(1)
-    forced = torch.where(prefix == PAD, -1, prefix)
-    forced = torch.where(state.length >= state.limit, END, forced)
-    index = forced.clamp(min=0)[:, None].expand_as(state.spelled)
-    values = log_probs_BWV.gather(2, index[..., None]).squeeze(2)
-    if forbidden is not None:
-        values = values.masked_fill(forbidden.blocked[0][state.spelled, index], -torch.inf)
-    return forced, values
-
-
-def restrict(state: Hypotheses, log_probs_BWV: Tensor, *, min_length: int, forbidden: Forbidden | None = None) -> None:
-    """Set what may not come next to -∞, in place; column by column, since passes over the vocabulary are expensive."""
-    log_probs_BWV[..., PAD] = -torch.inf
-    log_probs_BWV[..., START] = -torch.inf
-    if min_length:
-        too_short = (state.length < min_length)[:, None]
-        log_probs_BWV[..., END] = torch.where(too_short, -torch.inf, log_probs_BWV[..., END])
-    if forbidden is not None:
-        last = (state.length + 1 >= state.limit).long()[:, None].expand_as(state.spelled)
-        log_probs_BWV.masked_fill_(forbidden.blocked[last, state.spelled], -torch.inf)
-
-
-# The automaton
 
 
 def forbidden_tables(texts: Sequence[str], subwords: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.search_models import every_output, random_logits, searched
 
+from heedful.search.forbidden import Forbidden, forbidden_tables
 from heedful.search.options import SearchOptions
-from heedful.search.restrictions import Forbidden, forbidden_tables
 from heedful.symbols import END
 from heedful.text.words import SYMBOLS
 
