@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "src"))
 import numpy as np
 
 from heedful import __version__
-from heedful.data.corpus_writer import SplitWriter, stored_file
+from heedful.data.corpus import SplitWriter, stored_file
 from heedful.data.manifest import Manifest, StoredVocabularies, StoredVocabulary, TextRecord, write_manifest
 from heedful.errors import CorpusError
 from heedful.files import new_folder

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from heedful.data.corpus_writer import SplitWriter, stored_file
+from heedful.data.corpus import SplitWriter, stored_file
 from heedful.data.manifest import Manifest, StoredVocabularies, StoredVocabulary, TextRecord, write_manifest
 
 TEXTS = (TextRecord("a.en | a.de", 1.0), TextRecord("b.tsv", 2.5))

@@ -10,8 +10,7 @@ from heedful.data.appearances import Appearances
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Lengths
 from heedful.data.layouts import shape_of
-from heedful.data.micro_batches import micro_batches
-from heedful.data.shapes import shapes
+from heedful.data.micro_batches import micro_batches, shapes
 
 LENGTH = st.one_of(st.integers(1, 12), st.integers(1, 300))
 

@@ -11,8 +11,7 @@ from heedful.data import batching
 from heedful.data.appearances import Appearances
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Lengths
-from heedful.data.micro_batches import micro_batches
-from heedful.data.shapes import length_classes, most_pairs, shapes
+from heedful.data.micro_batches import length_classes, micro_batches, most_pairs, shapes
 from heedful.errors import BatchError
 
 

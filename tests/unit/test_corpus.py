@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.stored_corpora import stored_corpus
 
-from heedful.data import corpus_writer
+from heedful.data import corpus as corpus_files
 from heedful.data.corpus import Corpus
 from heedful.data.manifest import TextRecord, check_files, read_manifest
 from heedful.errors import CorpusError
@@ -28,7 +28,7 @@ def random_pairs(count: int, *, largest: int = 60_000) -> list[tuple[list[int], 
 def test_every_pair_comes_back_in_any_order_out_of_any_shards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, id_type, shard_ids: int
 ) -> None:
-    monkeypatch.setattr(corpus_writer, "SHARD_IDS", shard_ids)
+    monkeypatch.setattr(corpus_files, "SHARD_IDS", shard_ids)
     pairs = random_pairs(100, largest=60_000 if id_type is np.uint16 else 2**31 - 1)
     corpus = Corpus(stored_corpus(tmp_path, pairs, id_type=id_type))
     assert len(corpus) == 100

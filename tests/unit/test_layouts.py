@@ -8,8 +8,7 @@ import pytest
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
 from heedful.data.layouts import packed, padded, shape_of
-from heedful.data.micro_batches import micro_batches
-from heedful.data.shapes import Shape, shapes
+from heedful.data.micro_batches import Shape, micro_batches, shapes
 from heedful.errors import BatchError
 from heedful.prepare.pipeline import prepare
 from heedful.prepare.request import Request

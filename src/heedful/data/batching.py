@@ -23,7 +23,7 @@ import numpy as np
 from heedful.data import noise
 from heedful.data.appearances import Appearances
 from heedful.data.corpus import Lengths
-from heedful.data.shapes import length_classes, most_pairs
+from heedful.data.micro_batches import length_classes, most_pairs
 from heedful.errors import BatchError
 
 NOISE = 0.08

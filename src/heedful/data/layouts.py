@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heedful.data.corpus import Corpus, Lengths, Side
-from heedful.data.shapes import Shape
+from heedful.data.micro_batches import Shape
 from heedful.errors import BatchError
 from heedful.symbols import END, PAD, START
 

@@ -15,7 +15,7 @@ import numpy as np
 from heedful.config import Config, ModelConfig
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
-from heedful.data.shapes import Shape, shapes
+from heedful.data.micro_batches import Shape, shapes
 from heedful.errors import ConfigError, HeedfulError, PlanError
 from heedful.planning.checks import (
     Target,

@@ -12,7 +12,7 @@ import numpy as np
 
 from heedful.config import DataConfig
 from heedful.data import noise
-from heedful.data.corpus_writer import SplitWriter
+from heedful.data.corpus import SplitWriter
 from heedful.data.manifest import IntegerType, StoredFile, StoredSplit
 from heedful.errors import SubwordError
 from heedful.prepare.gathering import Gathered, Spool

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from heedful import __version__
-from heedful.data.corpus_writer import stored_file
+from heedful.data.corpus import stored_file
 from heedful.data.manifest import (
     MANIFEST,
     SIDES,

@@ -17,7 +17,7 @@ from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
 from heedful.data.layouts import shape_of
 from heedful.data.manifest import SIDES, check_files, read_manifest
-from heedful.data.shapes import shapes
+from heedful.data.micro_batches import shapes
 from heedful.text.cleaning import RULES, Ledger, Rules
 from heedful.text.subwords import Subwords
 

@@ -19,8 +19,7 @@ from heedful.config import TrainingConfig
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
 from heedful.data.layouts import packed, padded, shape_of
-from heedful.data.micro_batches import micro_batches
-from heedful.data.shapes import Shape, shapes
+from heedful.data.micro_batches import Shape, micro_batches, shapes
 from heedful.errors import BatchError
 from heedful.model.attention_kernels import VARLEN_MAX_SEQUENCES
 from heedful.model.masks import Layout, Packed, padded_layout
