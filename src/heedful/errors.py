@@ -89,3 +89,13 @@ class MissingExtraError(HeedfulError):
 
 class SearchError(HeedfulError):
     """A translation cannot be searched for as asked."""
+
+
+_OUT_OF_MEMORY = ("not enough memory", "can't allocate memory", "cannot allocate memory", "out of memory")
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether this says that there is no memory left: Python's own error, torch's on a GPU, or torch's off it."""
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    return isinstance(error, RuntimeError) and any(text in str(error).lower() for text in _OUT_OF_MEMORY)

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from tests.training_toys import write_toy
 
 from heedful.errors import TrainingError
 from heedful.presets import resolve
 from heedful.search.model_search import greedy_translations
-from heedful.training import events
+from heedful.training import events, machine
+from heedful.training.batches import StepBatch
 from heedful.training.loop import train
 from heedful.training.setup import Task
+from heedful.training.step import Trainer
 from heedful.training.validation import Validation
 
 SMALL = [
@@ -126,3 +132,48 @@ def test_a_validation_text_without_pairs_is_said_and_not_used(corpus: Path, tmp_
     assert not any(isinstance(event, events.Validated) for event in seen)
     with pytest.raises(TrainingError, match=r"training\.patience = 2 needs validation"):
         run(data, tmp_path / "other", "training.patience=2")
+
+
+def test_a_run_that_needs_more_memory_than_there_is_says_so_with_its_figures(corpus: Path, tmp_path: Path) -> None:
+    """In a process of its own, whose memory ends at 4 GB: less than one matrix of this model."""
+    large = [f"--set={name}" for name in ("model.d_model=8192", "model.d_ff=131072", "training.validation_steps=0")]
+    words = [sys.executable, "-m", "heedful", "train", str(corpus), "--preset", "big", "--device", "cpu", *large]
+    told = subprocess.run(
+        ["bash", "-c", f"ulimit -v 4000000; exec {' '.join(words)} --threads 1 --output {tmp_path / 'run'}"],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert told.returncode == 2, told.stderr
+    assert re.search(r"out of memory \(\d+ bytes more were asked for, 3.8 GiB is all that there may be\)", told.stderr)
+    assert "raise training.micro_batches above 1" in told.stderr
+    assert "Traceback" not in told.stderr
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 64 bytes."),
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_memory_that_ends_in_the_middle_of_a_run_leaves_its_checkpoints_and_the_reason(
+    error: Exception, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "device_memory", lambda _: 5 << 30)
+    stepped = Trainer.step
+
+    def step(self: Trainer, batch: StepBatch) -> torch.Tensor:
+        if batch.step == 7:
+            raise error
+        return stepped(self, batch)
+
+    monkeypatch.setattr(Trainer, "step", step)
+    with pytest.raises(TrainingError, match=r"out of memory \(.*5\.0 GiB is all .* above 1 and --resume"):
+        run(corpus, tmp_path / "run")
+    status = json.loads((tmp_path / "run" / "status.json").read_text())
+    assert (status["state"], status["why"].partition(" (")[0]) == ("failed", "out of memory")
+    assert (tmp_path / "run" / "checkpoints" / "step-00000004").is_dir()

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from heedful import __version__
 from heedful.cli.start import INTERRUPTED
 from heedful.cli.terminal import say
-from heedful.errors import HeedfulError
+from heedful.errors import HeedfulError, is_out_of_memory
 from heedful.files import reason
 
 USERS_MISTAKE = 2
@@ -25,7 +25,6 @@ SHOW_TRACEBACK = "HEEDFUL_TRACEBACK"
 """Set to 1, this variable shows where a mistake of ours happened."""
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE}
 """What a machine refuses whatever the program: no permission, no room, a broken disk."""
-_OUT_OF_MEMORY = ("not enough memory", "can't allocate memory", "cannot allocate memory", "out of memory")
 _PACKAGES = ("torch", "numpy", "tokenizers", "safetensors", "cyclopts", "rich")
 
 
@@ -51,7 +50,7 @@ def users_message(error: BaseException) -> str | None:
     """What the user can do something about; None for what is a mistake of ours."""
     if isinstance(error, HeedfulError):
         return str(error)
-    if _is_out_of_memory(error):
+    if is_out_of_memory(error):
         detail = str(error).partition("\n")[0]
         return (
             f"out of memory{': ' + detail if detail else ''}\n"
@@ -71,12 +70,6 @@ def leave_standard_output() -> None:
     """Close it for good: Python would complain once more when it ends."""
     with contextlib.suppress(OSError, ValueError):  # it may be no file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _is_out_of_memory(error: BaseException) -> bool:
-    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
-        return True
-    return isinstance(error, RuntimeError) and any(text in str(error).lower() for text in _OUT_OF_MEMORY)
 
 
 def _our_message(error: BaseException) -> str:

@@ -25,7 +25,7 @@ from heedful.training.batches import StepBatch, prefetched
 from heedful.training.distributed import agree, join, leave
 from heedful.training.events import Reporter
 from heedful.training.flops import batch_flops
-from heedful.training.machine import device_facts
+from heedful.training.machine import device_facts, memory_told
 from heedful.training.metrics import Clock, Results, StepResult, SumsSinceLine
 from heedful.training.optimizer import optimizer_tensors
 from heedful.training.setup import Prepared, Task, claim_folder, prepared_run, restore, training_device
@@ -57,7 +57,8 @@ def train(task: Task, *, report: Reporter, translate: Translate) -> LoopState:
     if not world.is_first:
         report = _silent
     try:
-        prepared = prepared_run(task, device=device, world=world, translate=translate, report=report)
+        with memory_told(task.config.training, then="or take a smaller model"):
+            prepared = prepared_run(task, device=device, world=world, translate=translate, report=report)
         # Only then, so that a run that cannot begin leaves no folder behind, and one that is cut finer says so in it.
         with locked_run(task.run) if world.is_first else contextlib.nullcontext():
             checkpoint = claim_folder(prepared, report=report, require=_loop_state)
@@ -95,16 +96,14 @@ class Loop:
         self._report(events.Started(self._describe(), self._progress.step, self._training.steps))
         state, why, averaged = "failed", "", []
         try:
-            ended, reason = ("finished", over) if over else self._steps()
+            with memory_told(self._training, then="and --resume; the last checkpoint is intact"):
+                ended, reason = ("finished", over) if over else self._steps()
             # Before the status says so: a run that is called finished has everything, and is not touched again.
             averaged = self._averaged() if ended == "finished" else []
             state, why = ended, reason
         except KeyboardInterrupt:
             state, why = "interrupted", STOPPED
             raise
-        except torch.OutOfMemoryError:
-            why = f"out of memory: raise training.micro_batches above {self._training.micro_batches} and --resume"
-            raise TrainingError(f"{why}; the last checkpoint is intact") from None
         except HeedfulError as error:
             why = str(error)
             raise

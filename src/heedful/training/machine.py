@@ -6,14 +6,18 @@ import contextlib
 import importlib.metadata
 import os
 import platform
+import re
 import resource
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from heedful.config import TrainingConfig
+from heedful.errors import TrainingError, is_out_of_memory
 from heedful.training.distributed import World
 from heedful.training.hardware import peak_flops
 
@@ -100,3 +104,19 @@ def device_memory(device: torch.device) -> int | None:
     if device.type != "cuda":
         return memory_limit()
     return torch.cuda.get_device_properties(device).total_memory
+
+
+@contextlib.contextmanager
+def memory_told(training: TrainingConfig, *, then: str) -> Iterator[None]:
+    """Where memory ends, on a GPU or off it: one error that says what was asked for, what there is, and what to do."""
+    try:
+        yield
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        asked = re.search(r"allocate ([\d.]+ ?\w+)", str(error))
+        there = _gib(device_memory(torch.device("cuda" if isinstance(error, torch.OutOfMemoryError) else "cpu")))
+        figures = f"{f'{asked[1]} more were asked for, ' if asked else ''}{there} GiB is all that there may be"
+        raise TrainingError(
+            f"out of memory ({figures}): raise training.micro_batches above {training.micro_batches} {then}"
+        ) from None
