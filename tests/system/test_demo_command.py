@@ -161,7 +161,7 @@ def stop_training(patch: pytest.MonkeyPatch) -> None:
 
 
 def stop_averaging(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("heedful.training.loop.average", interrupted)
+    patch.setattr("heedful.training.loop.write_average", interrupted)
 
 
 def stop_scoring(patch: pytest.MonkeyPatch) -> None:

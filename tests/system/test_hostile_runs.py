@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import json
+import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tests.commands import run_here
 from tests.trained_toys import SMALL, train_toy
 from tests.training_toys import write_toy
+from torch import Tensor
 
 from heedful.errors import HeedfulError, TrainingError
+from heedful.files import sha256
 from heedful.presets import resolve
+from heedful.runs.bundle import write_bundle
+from heedful.runs.checkpoints import write_average
+from heedful.runs.descriptions import MODEL, Languages, read_state, write_state
+from heedful.runs.folder import entries
+from heedful.runs.models import read_model
 from heedful.search.model_search import greedy_translations
 from heedful.training.events import Event, Warned
 from heedful.training.loop import train
@@ -208,3 +223,395 @@ def test_subwords_that_are_missing_are_copied_again_at_a_resume(corpus: Path, ru
         stored.unlink() if harm == "file removed" else shutil.rmtree(stored.parent)
     trained(corpus, run, resume=True)
     assert stored.read_bytes() == (corpus / "tokenizer" / "tokenizer.json").read_bytes()
+
+
+# Files that somebody else wrote, or that were changed: a model of them is refused by name, and lists go on.
+
+
+def change_json(path: Path, **changes: Any) -> None:
+    """Other values for some fields; ``...`` removes one."""
+    value = {**json.loads(path.read_text()), **changes}
+    path.write_text(json.dumps({name: field for name, field in value.items() if field is not ...}))
+
+
+def changed_run(**changes: Any) -> Callable[[Path], None]:
+    return lambda run: change_json(run / "run.json", **changes)
+
+
+def changed_config(section: str, **changes: Any) -> Callable[[Path], None]:
+    def change(run: Path) -> None:
+        config = json.loads((run / "run.json").read_text())["config"]
+        change_json(run / "run.json", config={**config, section: {**config.get(section, {}), **changes}})
+
+    return change
+
+
+def changed_vocabularies(**changes: Any) -> Callable[[Path], None]:
+    def change(run: Path) -> None:
+        both = json.loads((run / "run.json").read_text())["vocabularies"]
+        change_json(run / "run.json", vocabularies={side: {**known, **changes} for side, known in both.items()})
+
+    return change
+
+
+def old_state(**changes: Any) -> Callable[[Path], None]:
+    """A state of version 0.1.0, without a hash of its own."""
+    return lambda run: change_json(run / "averaged" / "state.json", sha256=..., **changes)
+
+
+def content(name: str, data: bytes) -> Callable[[Path], None]:
+    return lambda run: (run / name).write_bytes(data) and None
+
+
+def fifo(name: str) -> Callable[[Path], None]:
+    def change(run: Path) -> None:
+        (run / name).unlink()
+        os.mkfifo(run / name)
+
+    return change
+
+
+def weights(change: Callable[[dict[str, Tensor]], dict[str, Tensor]]) -> Callable[[Path], None]:
+    """Other weights in the average, with the hash that belongs to them."""
+
+    def changed(run: Path) -> None:
+        write_weights(run / "averaged", change(load_file(run / "averaged" / MODEL)))
+
+    return changed
+
+
+def write_weights(folder: Path, tensors: dict[str, Tensor]) -> None:
+    save_file(tensors, folder / MODEL)
+    trust_weights(folder)
+
+
+def trust_weights(folder: Path) -> None:
+    """Say that the weights which lie there are those that were written."""
+    state = read_state(folder)
+    write_state(folder, dataclasses.replace(state, files={**state.files, MODEL: sha256(folder / MODEL)}))
+
+
+def cut_weights(run: Path) -> None:
+    path = run / "averaged" / MODEL
+    path.write_bytes(path.read_bytes()[:-100])
+    trust_weights(run / "averaged")
+
+
+def changed_subwords(change: Callable[[dict[str, Any]], None]) -> Callable[[Path], None]:
+    def changed(run: Path) -> None:
+        path = run / "tokenizer" / "tokenizer.json"
+        value = json.loads(path.read_text())
+        change(value)
+        path.write_text(json.dumps(value))
+
+    return changed
+
+
+def exchange(tokenizer: dict[str, Any]) -> None:
+    vocabulary = tokenizer["model"]["vocab"]
+    first, second = list(vocabulary)[10:12]
+    vocabulary[first], vocabulary[second] = vocabulary[second], vocabulary[first]
+
+
+def catastrophe(tokenizer: dict[str, Any]) -> None:
+    tokenizer["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = "(a+)+$"
+
+
+def without_hash(change: Callable[[Path], None]) -> Callable[[Path], None]:
+    """As in a run so old that it has no hash of its subwords."""
+
+    def both(run: Path) -> None:
+        change(run)
+        known = json.loads((run / "run.json").read_text())["vocabularies"]
+        change_json(run / "run.json", vocabularies={side: _without(entry, "sha256") for side, entry in known.items()})
+
+    return both
+
+
+def _without(value: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: field for key, field in value.items() if key != name}
+
+
+def larger(tokenizer: dict[str, Any]) -> None:
+    vocabulary = tokenizer["model"]["vocab"]
+    left, right = list(vocabulary)[10:12]
+    vocabulary[left + right + left] = len(vocabulary)
+
+
+DEEP = b"[" * 200_000 + b"]" * 200_000
+NAN = float("nan")
+DAMAGED: dict[str, tuple[Callable[[Path], None], str]] = {
+    "run.json nested": (content("run.json", DEEP), "run.json is damaged, or not JSON: it is nested too deeply"),
+    "run.json empty": (content("run.json", b""), "run.json is damaged, or not JSON"),
+    "run.json a number": (content("run.json", b"5"), "run.json holds no JSON object"),
+    "run.json with many digits": (content("run.json", b'{"a": ' + b"9" * 5000 + b"}"), "run.json is damaged"),
+    "run.json a pipe": (fifo("run.json"), "run.json cannot be read: it is a device or a pipe"),
+    "no config": (changed_run(config=...), "run.json is damaged: config is None, not an object"),
+    "config a list": (changed_run(config=[1]), "config is a list, not an object"),
+    "a section a number": (changed_run(config={"model": 5}), "config.model is 5, not an object"),
+    "no vocab_size": (changed_run(vocab_size=...), "run.json is damaged: it has no vocab_size"),
+    "vocab_size of another": (changed_run(vocab_size=7), "the sizes of its vocabularies do not fit each other"),
+    "no vocabularies": (changed_run(vocabularies=...), "it has no vocabularies"),
+    "vocabularies a text": (changed_run(vocabularies="x"), "vocabularies is 'x', not an object"),
+    "a folder that is a number": (changed_vocabularies(folder=5), "vocabularies.source.folder is 5, not text"),
+    "a folder elsewhere": (changed_vocabularies(folder="../x"), "folder is '../x', not the name of a folder inside"),
+    "an absolute folder": (changed_vocabularies(folder="/etc"), "folder is '/etc', not the name of a folder inside"),
+    "no folder": (changed_vocabularies(folder=""), "folder is '', not the name of a folder inside"),
+    "languages a list": (changed_run(bundle=True, languages=["[/x]"]), "languages is a list, not an object"),
+    "parameters a text": (changed_run(parameters="many"), "parameters is 'many', not a whole number"),
+    "bundle a number": (changed_run(bundle=1), "bundle is 1, not true or false"),
+    "d_model a text": (changed_config("model", d_model="x"), "d_model is 'x', not a whole number"),
+    "d_model negative": (changed_config("model", d_model=-4), "holds settings that this version cannot use"),
+    "a setting from the future": (changed_config("model", experts=3), "model.experts is not known"),
+    "a million layers": (changed_config("model", encoder_layers=1000), "fewer parameters than run.json has layers"),
+    "another width": (changed_config("model", d_ff=65), "is of another model than the one that is asked for"),
+    "state.json nested": (content("averaged/state.json", DEEP), "state.json is damaged, or not JSON"),
+    "state.json a pipe": (fifo("averaged/state.json"), "state.json cannot be read: it is a device or a pipe"),
+    "state.json without hashes": (old_state(files={}), "model.safetensors is damaged: its contents are not what was"),
+    "state.json without files": (old_state(files=...), "state.json is damaged: it has no files"),
+    "a hash that is a number": (old_state(files={MODEL: 5}), "files.model.safetensors is 5, not text"),
+    "a step that is a text": (old_state(step="x"), "step is 'x', not a whole number"),
+    "storage of the future": (old_state(storage="int4"), "is stored as int4; this heedful reads"),
+    "storage a list": (old_state(storage=[]), "storage is a list, not text"),
+    "a digit of state.json": (
+        lambda run: change_json(run / "averaged" / "state.json", step=3),
+        "state.json is damaged: its contents are not what was written",
+    ),
+    "weights cut short": (cut_weights, "model.safetensors is damaged: "),
+    "weights a pipe": (fifo("averaged/model.safetensors"), "model.safetensors is missing"),
+    "whole numbers": (
+        weights(lambda given: {name: value.int() for name, value in given.items()}),
+        "is of type torch.int32, not torch.float32",
+    ),
+    "not numbers": (
+        weights(lambda given: {name: value * NAN for name, value in given.items()}),
+        "holds weights that are not numbers: its training broke down",
+    ),
+    "one infinity": (
+        weights(
+            lambda given: {name: value.index_fill(0, torch.tensor([0]), torch.inf) for name, value in given.items()}
+        ),
+        "holds weights that are not numbers: its training broke down",
+    ),
+    "a tensor less": (
+        weights(lambda given: dict(list(given.items())[1:])),
+        "is of another model than the one that is asked for: 1 parameters differ",
+    ),
+    "subwords exchanged": (changed_subwords(exchange), "is damaged: its contents are not the subwords"),
+    "subwords with dropout": (
+        changed_subwords(lambda value: value["model"].update(dropout=0.5)),
+        "is damaged: its contents are not the subwords that the model was trained with",
+    ),
+    "a regular expression without end": (
+        changed_subwords(catastrophe),
+        "is damaged: its contents are not the subwords",
+    ),
+    "no subwords": (lambda run: shutil.rmtree(run / "tokenizer"), "there are no subwords in"),
+    "subwords a pipe": (fifo("tokenizer/tokenizer.json"), "cannot be read: it is a device or a pipe"),
+    "more subwords than the model has": (without_hash(changed_subwords(larger)), "subwords, and the model"),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_a_damaged_model_is_refused_by_name_and_the_lists_go_on(
+    toys: Path, run: Path, case: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change, message = DAMAGED[case]
+    change(run)
+    with pytest.raises(HeedfulError) as error:
+        read_model(run)
+    assert message in str(error.value)
+    shutil.copytree(toys / "run", run.parent / "sound")
+    for command in ("models", "runs"):
+        code, out, errors = run_here(capsys, command, run.parent)
+        assert (code, errors) == (0, "")
+        assert "sound" in out
+        code, out, errors = run_here(capsys, command, run.parent, "--json")
+        assert (code, errors) == (0, "")
+        places = [row.get("model" if command == "models" else "folder") for row in json.loads(out)]
+        assert {str(run), str(run.parent / "sound")} <= {*places}
+
+
+def test_a_run_without_a_hash_of_its_subwords_still_loads(run: Path) -> None:
+    without_hash(lambda run: None)(run)
+    assert "sha256" not in json.loads((run / "run.json").read_text())["vocabularies"]["source"]
+    change_json(run / "averaged" / "state.json", sha256=...)
+    assert read_model(run).step == 4
+
+
+def test_languages_in_brackets_are_text(toys: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_bundle(read_model(toys / "run"), tmp_path / "given", spoken=Languages("[/x]", "[bold]"))
+    code, out, errors = run_here(capsys, "models", tmp_path)
+    assert (code, errors) == (0, "")
+    assert "[/x]-[bold]" in out.replace("\n", "")
+
+
+def newest(run: Path) -> Path:
+    return entries(run)[-1].folder
+
+
+def _cut_newest(run: Path) -> None:
+    folder = newest(run)
+    (folder / MODEL).write_bytes((folder / MODEL).read_bytes()[:-8])
+    trust_weights(folder)
+
+
+SPOILED_CHECKPOINTS: dict[str, Callable[[Path], None]] = {
+    "a digit of step": lambda run: change_json(newest(run) / "state.json", step=3),
+    "a digit of minutes": lambda run: change_json(
+        newest(run) / "state.json", state=json.loads((newest(run) / "state.json").read_text())["state"] | {"x": 1}
+    ),
+    "no hash": lambda run: change_json(newest(run) / "state.json", files={}, sha256=...),
+    "empty": lambda run: (newest(run) / "state.json").write_bytes(b"") and None,
+    "nested": lambda run: (newest(run) / "state.json").write_bytes(DEEP) and None,
+    "old, without progress": lambda run: change_json(newest(run) / "state.json", state={}, sha256=...),
+    "old, with a text for progress": lambda run: change_json(
+        newest(run) / "state.json", state={"progress": "far"}, sha256=...
+    ),
+    "a copy under another name": lambda run: (
+        shutil.copytree(newest(run), newest(run).with_name("step-00009999")) and None
+    ),
+    "weights cut, their hash corrected": _cut_newest,
+    "a file in its place": lambda run: (run / "checkpoints" / "step-00000007").write_text("x") and None,
+}
+
+
+@pytest.mark.parametrize("case", SPOILED_CHECKPOINTS)
+def test_a_resume_takes_the_checkpoint_before_a_spoiled_one(corpus: Path, run: Path, toys: Path, case: str) -> None:
+    shutil.rmtree(run / "averaged")
+    SPOILED_CHECKPOINTS[case](run)
+    (warning,) = [text for text in trained(corpus, run, resume=True) if "using the one before" in text]
+    assert str(run / "checkpoints") in warning or "the checkpoint of step 4" in warning
+    ends = [load_file(place / "checkpoints" / "step-00000004" / MODEL) for place in (run, toys / "run")]
+    assert all(torch.equal(ends[0][name], value) for name, value in ends[1].items())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (changed_run(config=...), "run.json is damaged"),
+        (lambda run: (run / "metrics.jsonl").unlink() or (run / "metrics.jsonl").mkdir(), "is not a file of metrics"),
+        (fifo("metrics.jsonl"), "is not a file of metrics"),
+    ],
+    ids=["run.json without config", "metrics.jsonl a folder", "metrics.jsonl a pipe"],
+)
+def test_a_run_that_cannot_be_resumed_says_why(
+    corpus: Path, run: Path, change: Callable[[Path], None], message: str
+) -> None:
+    change(run)
+    with pytest.raises(HeedfulError, match=message):
+        trained(corpus, run, resume=True)
+
+
+def test_a_corpus_cannot_name_a_place_outside_the_run(corpus: Path, tmp_path: Path) -> None:
+    hostile = Path(shutil.copytree(corpus, tmp_path / "hostile"))
+    both = {side: known | {"folder": "../config"} for side, known in
+            json.loads((hostile / "manifest.json").read_text())["vocabularies"].items()}  # fmt: skip
+    change_json(hostile / "manifest.json", vocabularies=both)
+    shutil.copytree(corpus / "tokenizer", tmp_path / "config")
+    before = contents(tmp_path / "config")
+    with pytest.raises(HeedfulError):
+        trained(hostile, tmp_path / "run")
+    assert contents(tmp_path / "config") == before
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_bundle_gives_away_nothing_but_the_model(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("private")
+    (run / "tokenizer" / "notes").write_text("private")
+    given = write_bundle(read_model(run), tmp_path / "given")
+    assert set(contents(given)) == {"run.json", "averaged/state.json", "averaged/" + MODEL, "tokenizer/tokenizer.json"}
+    for link, target in (("tokenizer/link", "secret"), ("README.md", "secret")):
+        (run / link).symlink_to(tmp_path / target)
+        with pytest.raises(HeedfulError, match="is a link, and what it leads to would be given away"):
+            write_bundle(read_model(run), tmp_path / "other")
+        (run / link).unlink()
+    shutil.move(run / "tokenizer", tmp_path / "elsewhere")
+    (run / "tokenizer").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(HeedfulError, match="is a link"):
+        write_bundle(read_model(run), tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda given: dict(list(given.items())[1:]), "1 parameters differ"),
+        (lambda given: {name: value[:1] for name, value in given.items()}, "parameters differ, such as"),
+        (lambda given: {name: value * NAN for name, value in given.items()}, "holds weights that are not numbers"),
+    ],
+    ids=["a tensor less", "other shapes", "not numbers"],
+)
+def test_only_checkpoints_that_are_alike_and_numbers_are_averaged(
+    run: Path, change: Callable[[dict[str, Tensor]], dict[str, Tensor]], message: str
+) -> None:
+    before = contents(run / "averaged")
+    write_weights(newest(run), change(load_file(newest(run) / MODEL)))
+    with pytest.raises(HeedfulError, match=message):
+        write_average(run, last=2)
+    assert contents(run / "averaged") == before
+
+
+@pytest.mark.parametrize("command", ["score", "attention", "export", "average", "bundle"])
+def test_no_command_uses_a_model_that_is_not_numbers(
+    run: Path, tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in (run / "averaged", *(entry.folder for entry in entries(run))):
+        write_weights(folder, {name: value * NAN for name, value in load_file(folder / MODEL).items()})
+    (tmp_path / "text").write_text("ba\n")
+    arguments = {
+        "score": ["--model", run, "--source", tmp_path / "text", "--target", tmp_path / "text"],
+        "attention": ["ba", "--model", run, "--target", "ba", "--output", tmp_path / "page.html"],
+        "export": [run, "--to", "marian", "--output", tmp_path / "engine"],
+        "average": [run, "--last", "2"],
+        "bundle": [run, "--output", tmp_path / "given"],
+    }[command]
+    before = contents(tmp_path)
+    code, _, errors = run_here(capsys, command, *arguments)
+    assert code == 2
+    assert "holds weights that are not numbers: its training broke down" in errors.replace("\n", " ")
+    assert contents(tmp_path) == before
+
+
+def test_a_model_may_be_the_folder_one_is_in(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in (run / "averaged", newest(run), run):
+        monkeypatch.chdir(place)
+        assert read_model(".").step == 4
+    monkeypatch.chdir(run / "checkpoints")
+    assert read_model("..").step == 4
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", ""], ids=["long", "NUL", "empty"])
+def test_a_name_that_no_file_has_is_no_model(name: str) -> None:
+    with pytest.raises(HeedfulError):
+        read_model(name)
+
+
+def test_a_folder_that_may_not_be_entered_does_not_end_the_list(toys: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        shutil.copytree(toys / "run", f"{place}/sound")
+        shutil.copytree(toys / "run", f"{place}/closed")
+        for folder in (Path(place), *Path(place).rglob("*")):
+            folder.chmod(0o755)
+        Path(place, "closed").chmod(0)
+        try:
+            with somebody():
+                for command in ("models", "runs"):
+                    code, out, errors = run_here(capsys, command, place)
+                    assert (code, errors) == (0, "")
+                    assert "sound" in out
+        finally:
+            Path(place, "closed").chmod(0o755)
+
+
+@contextlib.contextmanager
+def somebody() -> Iterator[None]:
+    """A user whom permissions bind: not root."""
+    own = os.geteuid()
+    if own == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if own == 0:
+            os.seteuid(0)

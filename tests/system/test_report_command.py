@@ -110,7 +110,7 @@ def test_without_a_corpus_or_a_checkpoint_there_is_a_page_without_scores(
         (["--examples", "-1"], "--examples -1: must be at least 0"),
         (["--language", "xx"], "--language xx: Moses' tokenizer has rules for"),
         (["--model", "/elsewhere"], "--model /elsewhere is not of the run"),
-        (["--model", "checkpoints/step-7"], "checkpoints/step-7 is not a checkpoint"),
+        (["--model", "checkpoints/step-7"], "there is no folder"),
         (["--no-scores", "--model", "run"], "--no-scores translates nothing"),
         (["--length-penalty", "-1"], "--length-penalty -1: must be at least 0"),
     ],
