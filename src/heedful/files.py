@@ -138,7 +138,7 @@ def new_file(path: Path, *, error: type[HeedfulError]) -> Iterator[IO[bytes]]:
     A link's target is replaced, not the link. Several processes may write the same file: the last to end wins, whole.
     """
     try:
-        place = path.resolve()
+        place = Path(os.path.realpath(path))  # `resolve` has an error of its own for links in a circle
         if place.exists() and not place.is_file():
             with place.open("wb") as file:
                 yield file
@@ -186,7 +186,7 @@ def new_folder(place: Path, *, error: type[HeedfulError], doing: str = "writing"
     ``doing``: what that process is said to be doing.
     """
     try:
-        place = place.resolve()
+        place = Path(os.path.realpath(place))
         if not place.name:
             raise error(f"{place} cannot be made: it is the root of all folders")
         hidden, replaced = (place.with_name(f".{place.name}.{state}") for state in ("writing", "replaced"))
@@ -270,7 +270,7 @@ def require_replaceable(
     try:
         if not folder.exists():
             return
-        if Path.cwd().is_relative_to(folder.resolve()):
+        if Path.cwd().is_relative_to(os.path.realpath(folder)):
             raise error(f"{folder} is or holds the folder that you are in, and cannot be replaced: give a new one")
         if not overwrite:
             raise error(f"{folder} is there already: give another folder, or --overwrite to replace it")

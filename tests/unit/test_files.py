@@ -183,3 +183,13 @@ def test_a_name_that_leads_elsewhere_is_not_plain(name: object) -> None:
 def test_a_hash_is_that_of_the_contents(tmp_path: Path) -> None:
     write_file(tmp_path / "x", b"abc", error=RefusedError)
     assert sha256(tmp_path / "x") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+
+def test_links_that_lead_in_a_circle_are_refused_with_the_callers_error(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    for place in (tmp_path / "a", tmp_path / "a" / "x"):
+        with pytest.raises(HeedfulError, match="symbolic links"):
+            write_file(place, b"", error=HeedfulError)
+        with pytest.raises(HeedfulError, match="symbolic links"), new_folder(place, error=HeedfulError):
+            pass
