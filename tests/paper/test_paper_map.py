@@ -46,5 +46,5 @@ def test_every_preset_of_the_paper_is_in_the_map() -> None:
 def test_every_file_of_the_model_is_in_the_map() -> None:
     named = {Path(row[2].strip("`")).name for row in ROWS}
     rooms = {path.name for path in (ROOT / "src" / "heedful" / "model").glob("*.py")}
-    # The two without a section: how Equation 1 is computed fastest, and where parameters begin.
-    assert rooms - named == {"__init__.py", "attention_kernels.py", "initialization.py"}
+    # Those without a section: how Equation 1 is computed fastest, what computes it, and where parameters begin.
+    assert rooms - named == {"__init__.py", "attention_kernels.py", "devices.py", "initialization.py"}

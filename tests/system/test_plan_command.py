@@ -21,7 +21,7 @@ from heedful.model.transformer import Transformer
 from heedful.planning import checks, probe
 from heedful.planning.plan import make_plan
 from heedful.presets import resolve
-from heedful.training import output_loss
+from heedful.training import label_smoothing
 from heedful.training.batches import StepBatch
 from heedful.training.flops import attention_scores, step_flops
 from heedful.training.step import Trainer
@@ -163,10 +163,10 @@ def test_the_probe_runs_the_step_of_training_and_holds_no_scores_of_a_whole_batc
         largest = max(largest, scores.numel())
         return of_slice(scores, *arguments)  # pyright: ignore
 
-    real, of_slice = Trainer.rehearse, output_loss.losses_and_gradient
+    real, of_slice = Trainer.rehearse, label_smoothing.losses_and_gradient
     monkeypatch.setattr(Trainer, "rehearse", rehearse)
     monkeypatch.setattr("heedful.training.step.losses_and_gradient", losses)
-    monkeypatch.setitem(output_loss.SCORES_AT_ONCE, "cpu", 400 * 128)
+    monkeypatch.setitem(label_smoothing.SCORES_AT_ONCE, "cpu", 400 * 128)
     probe.probe(data, resolve(name="tiny", settings=BUDGETS), device=torch.device("cpu"))
     assert 400 * max(batch.target_tokens for batch in rehearsed) > 1.5 * 400 * 128, "else the test cannot tell"
     assert 0 < largest <= 400 * 128

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from heedful.config import ModelConfig
-from heedful.training.hardware import ACCELERATORS, expected_share, peak_flops
+from heedful.training.flops import ACCELERATORS, expected_share, peak_flops
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from heedful.training import output_loss
-from heedful.training.label_smoothing import token_losses
-from heedful.training.output_loss import losses_and_gradient, output_losses
+from heedful.training import label_smoothing
+from heedful.training.label_smoothing import losses_and_gradient, output_losses, token_losses
 
 torch.manual_seed(0)
 HIDDEN = torch.randn(300, 6, dtype=torch.float64)
@@ -18,7 +17,7 @@ TARGETS = torch.randint(0, 11, (300,))
 @pytest.mark.parametrize("scores_at_once", [1 << 22, 11 * 128, 11 * 7, 1])
 @pytest.mark.parametrize("epsilon", [0.0, 0.1])
 def test_slices_change_nothing(scores_at_once: int, epsilon: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(output_loss.SCORES_AT_ONCE, "cpu", scores_at_once)
+    monkeypatch.setitem(label_smoothing.SCORES_AT_ONCE, "cpu", scores_at_once)
     results = []
     for sliced in (True, False):
         hidden, weight = HIDDEN.clone().requires_grad_(), WEIGHT.clone().requires_grad_()

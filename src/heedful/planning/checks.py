@@ -14,7 +14,7 @@ from heedful.errors import BatchError, CorpusError, SubwordError
 from heedful.planning.memory import GIB, MemoryEstimate
 from heedful.runs.descriptions import RUN
 from heedful.text.subwords import Subwords
-from heedful.training.hardware import ACCELERATORS, peak_flops
+from heedful.training.flops import ACCELERATORS, peak_flops
 
 CHECKPOINT_BYTES = 12
 """Of a parameter in a checkpoint: itself and Adam's two moments, in float32."""

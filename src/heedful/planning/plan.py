@@ -32,8 +32,16 @@ from heedful.planning.checks import (
 )
 from heedful.planning.memory import MemoryEstimate, memory_estimate
 from heedful.presets import parameter_count, resolve
-from heedful.training.flops import Scores, attention_scores, paper_flops, step_flops
-from heedful.training.hardware import MATMUL_SHARE, expected_share, nominal_memory, peak_flops
+from heedful.training.flops import (
+    MATMUL_SHARE,
+    Scores,
+    attention_scores,
+    expected_share,
+    nominal_memory,
+    paper_flops,
+    peak_flops,
+    step_flops,
+)
 
 FEW_TOKENS = 8192
 """Below so many tokens in a micro-batch a GPU is not kept as busy as the measured ones were."""

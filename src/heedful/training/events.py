@@ -1,8 +1,11 @@
-"""What a run tells whoever watches it. The command line prints these; tests collect them."""
+"""How a run and whoever watches it speak: events out, which the command line prints and tests collect; signals in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,3 +74,24 @@ class Ended:
 
 Event = Started | Stepped | Logged | Validated | Saved | Warned | Ended
 Reporter = Callable[[Event], None]
+
+
+@contextlib.contextmanager
+def stop_signals() -> Iterator[threading.Event]:
+    """An event that SIGTERM and Ctrl-C set, so that a step is finished and saved; a second Ctrl-C does not wait."""
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+
+    def handle(number: int, _: object) -> None:
+        if stop.is_set() and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -2,17 +2,30 @@
 
 The true word gets probability 1 − ε and every other word ε / (V − 1). Perplexity never comes from the smoothed loss:
 it is the exponential of the plain negative log-likelihood.
+
+Training takes the map to the vocabulary (section 3.4) and the loss in one, a slice of tokens at a time. The scores of
+25,000 tokens over 37,000 words are a billion numbers, and PyTorch would hold them twice or more. In `output_losses` a
+slice's scores are made, turned in place into their own gradient, multiplied back and forgotten; so the gradients of
+the hidden vectors and of the matrix are known when the loss is, and nothing of the size of tokens × vocabulary is
+kept. The numbers are those of `token_losses`, which a test compares.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from heedful.errors import ShapeError
 from heedful.symbols import PAD
+from heedful.training.flops import SCORES_AT_ONCE_ON_CUDA
+
+SCORES_AT_ONCE = {"cuda": SCORES_AT_ONCE_ON_CUDA, "cpu": 1 << 22}
+"""Scores held at a time. On a GPU, enough to keep it busy; on a CPU, few enough to stay in the cache."""
+
+Slice = tuple[Tensor, Tensor, Tensor]
 
 
 class TokenLosses(NamedTuple):
@@ -58,3 +71,86 @@ def token_losses(
     return TokenLosses(
         torch.where(counted, smoothed, zero).sum(), torch.where(counted, true, zero).sum(), counted.sum()
     )
+
+
+def output_losses(
+    hidden_ND: Tensor,
+    weight_VD: Tensor,
+    targets_N: Tensor,
+    *,
+    label_smoothing: float,
+    dtype: torch.dtype,
+    slice_losses: Callable[..., Slice] | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The summed smoothed loss and the summed negative log-likelihood of the targets that are not `PAD`.
+
+    Products are computed in ``dtype``, sums in float32 (float64 for float64). Only the first result has a gradient.
+    ``slice_losses`` may be a compiled form of `losses_and_gradient`.
+    """
+    return _OutputLosses.apply(
+        hidden_ND, weight_VD, targets_N.long(), label_smoothing, dtype, slice_losses or losses_and_gradient
+    )
+
+
+def losses_and_gradient(scores_NV: Tensor, targets_N: Tensor, label_smoothing: float) -> Slice:
+    """The two sums of a slice, and the gradient of the first with respect to the scores, in the scores' type."""
+    words = scores_NV.size(-1)
+    single = scores_NV if scores_NV.dtype == torch.float64 else scores_NV.float()
+    normaliser = single.logsumexp(-1)
+    true = normaliser - single.gather(-1, targets_N[:, None])[:, 0]
+    wrong = words * normaliser - single.sum(-1) - true
+    counted = (targets_N != PAD).to(single.dtype)
+    share = label_smoothing / (words - 1)
+    smoothed = (((1 - label_smoothing) * true + share * wrong) * counted).sum()
+    # softmax − smoothed target; the true word's entry is written over afterwards.
+    gradient = (((single - normaliser[:, None]).exp() - share) * counted[:, None]).to(scores_NV.dtype)
+    at_true = ((-true).exp() - (1 - label_smoothing)) * counted
+    gradient.scatter_(-1, targets_N[:, None], at_true.to(gradient.dtype)[:, None])
+    return smoothed, (true * counted).sum(), gradient
+
+
+class _OutputLosses(torch.autograd.Function):
+    @staticmethod
+    def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        ctx: Any,
+        hidden: Tensor,
+        weight: Tensor,
+        targets: Tensor,
+        label_smoothing: float,
+        dtype: torch.dtype,
+        slice_losses: Callable[..., Slice],
+    ) -> tuple[Tensor, Tensor]:
+        wanted = any(ctx.needs_input_grad)
+        matrix = weight.to(dtype)
+        single = torch.float64 if dtype == torch.float64 else torch.float32
+        smoothed, plain = hidden.new_zeros((), dtype=single), hidden.new_zeros((), dtype=single)
+        hidden_gradient = torch.empty_like(hidden) if wanted else None
+        weight_gradient = torch.zeros_like(weight, dtype=single) if wanted else None
+        for begin, end in _slices(hidden.size(0), words=weight.size(0), device=hidden.device):
+            vectors = hidden[begin:end].to(dtype)
+            part, plain_part, gradient = slice_losses(vectors @ matrix.T, targets[begin:end], label_smoothing)
+            smoothed, plain = smoothed + part, plain + plain_part
+            if hidden_gradient is not None and weight_gradient is not None:
+                hidden_gradient[begin:end] = gradient @ matrix
+                if dtype == single:
+                    weight_gradient.addmm_(gradient.T, vectors)
+                else:
+                    weight_gradient += gradient.T @ vectors
+        if wanted:
+            ctx.save_for_backward(hidden_gradient, weight_gradient)
+        ctx.mark_non_differentiable(plain)
+        return smoothed, plain
+
+    @staticmethod
+    def backward(ctx: Any, smoothed: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore
+        hidden_gradient, weight_gradient = ctx.saved_tensors
+        return hidden_gradient * smoothed, weight_gradient * smoothed, None, None, None, None
+
+
+def _slices(tokens: int, *, words: int, device: torch.device) -> list[tuple[int, int]]:
+    """Even slices of at most `SCORES_AT_ONCE` scores, in multiples of 128 tokens where there are that many."""
+    most = max(1, SCORES_AT_ONCE.get(device.type, 1 << 24) // words)
+    count = max(1, -(-tokens // most))
+    size = -(-tokens // count)
+    size = -(-size // 128) * 128 if size > 128 else max(1, size)
+    return [(begin, min(begin + size, tokens)) for begin in range(0, tokens, size)]

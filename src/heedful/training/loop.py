@@ -23,13 +23,12 @@ from heedful.settings import describe
 from heedful.training import events
 from heedful.training.batches import StepBatch, prefetched
 from heedful.training.distributed import agree, join, leave
-from heedful.training.events import Reporter
+from heedful.training.events import Reporter, stop_signals
 from heedful.training.flops import batch_flops
 from heedful.training.machine import device_facts, memory_told
 from heedful.training.metrics import Clock, Results, StepResult, SumsSinceLine
 from heedful.training.optimizer import optimizer_tensors
 from heedful.training.setup import Prepared, Task, claim_folder, prepared_run, restore, training_device
-from heedful.training.signals import stop_signals
 from heedful.training.validation import Translate
 from heedful.typed import typed
 

@@ -19,7 +19,7 @@ import torch
 from heedful.config import TrainingConfig
 from heedful.errors import TrainingError, is_out_of_memory
 from heedful.training.distributed import World
-from heedful.training.hardware import peak_flops
+from heedful.training.flops import peak_flops
 
 PACKAGES = ("torch", "numpy", "tokenizers", "safetensors")
 """The packages whose version may change a run's numbers, or whether its files can be read."""

@@ -25,8 +25,8 @@ from heedful.symbols import PAD
 from heedful.training.batches import MicroBatch, StepBatch
 from heedful.training.distributed import GradientLine, World
 from heedful.training.graphs import GraphedMicroBatches, GraphedUpdate
+from heedful.training.label_smoothing import losses_and_gradient, output_losses
 from heedful.training.optimizer import adam, guarded_step, learning_rate
-from heedful.training.output_loss import losses_and_gradient, output_losses
 
 
 @dataclass(frozen=True)
