@@ -102,7 +102,7 @@ class TrainingConfig(_Section):
     source_tokens: int = setting(25_000, "source tokens in one step's batch, at most", at_least=1, at_most=10**9)
     target_tokens: int = setting(25_000, "target tokens in one step's batch, at most", at_least=1, at_most=10**9)
     micro_batches: int = setting(
-        1, "pieces a step's batch is cut into, whatever the number of processes", at_least=1, at_most=16_384
+        1, "micro-batches that a step's batch is cut into, whatever the number of processes", at_least=1, at_most=16_384
     )
     warmup_steps: int = setting(4000, "steps of linearly rising learning rate (Equation 3)", at_least=1, at_most=10**12)
     learning_rate_scale: float = setting(1.0, "factor on Equation 3; the paper's is 1", above=0, at_most=10**6)

@@ -7,7 +7,7 @@ import pytest
 
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
-from heedful.data.layouts import packed, padded, shape_of
+from heedful.data.layouts import packed_ids, padded_ids, shape_of
 from heedful.data.micro_batches import Shape, micro_batches, shapes
 from heedful.errors import BatchError
 from heedful.prepare.pipeline import prepare
@@ -42,7 +42,7 @@ def sentences(corpus: Corpus, pairs: np.ndarray) -> list[tuple[list[int], list[i
 
 def test_padded_rows_are_the_sentences(corpus: Corpus) -> None:
     pairs = np.array([3, 1, 700, 3])
-    batch = padded(corpus, pairs)
+    batch = padded_ids(corpus, pairs)
     for row, (source, given, said) in enumerate(sentences(corpus, pairs)):
         for array, expected in ((batch.source, source), (batch.target_input, given), (batch.target_output, said)):
             assert array.dtype == np.int32
@@ -54,7 +54,7 @@ def test_padded_rows_are_the_sentences(corpus: Corpus) -> None:
 def test_packed_sequences_are_the_sentences_and_the_rest_is_filler(corpus: Corpus) -> None:
     pairs = np.array([3, 1, 700, 3])
     shape = Shape(max_length=128, source_tokens=512, target_tokens=640, sequences=20)
-    batch = packed(corpus, pairs, shape=shape)
+    batch = packed_ids(corpus, pairs, shape=shape)
     for number, (source, given, said) in enumerate(sentences(corpus, pairs)):
         s = slice(batch.source_offsets[number], batch.source_offsets[number + 1])
         t = slice(batch.target_offsets[number], batch.target_offsets[number + 1])
@@ -76,7 +76,7 @@ def test_every_piece_of_an_epoch_fits_one_of_at_most_eight_shapes(corpus: Corpus
     for step in range(plan.steps_per_epoch):
         for piece in micro_batches(plan.batch(step), count=pieces, lengths=lengths):
             shape = shape_of(piece, lengths=lengths, among=among)
-            batch = packed(corpus, piece, shape=shape)
+            batch = packed_ids(corpus, piece, shape=shape)
             arrays = (batch.source, batch.target_input, batch.target_output, batch.source_offsets, batch.target_offsets)
             used.add((batch.max_length, *(array.shape for array in arrays)))
             for array, offsets in ((batch.source, batch.source_offsets), (batch.target_output, batch.target_offsets)):
@@ -92,12 +92,12 @@ def test_every_piece_of_an_epoch_fits_one_of_at_most_eight_shapes(corpus: Corpus
 def test_an_empty_piece_is_all_filler(corpus: Corpus) -> None:
     none = np.array([], np.int64)
     shape = shapes(64, source_budget=256, target_budget=256)[0]
-    batch = packed(corpus, none, shape=shape)
+    batch = packed_ids(corpus, none, shape=shape)
     assert (batch.tokens, batch.sequences) == (0, 0)
     assert (batch.target_output == PAD).all()
     assert np.diff(batch.source_offsets).max() <= shape.max_length
-    assert padded(corpus, none).source.shape == (0, 1)
-    assert padded(corpus, none).tokens == 0
+    assert padded_ids(corpus, none).source.shape == (0, 1)
+    assert padded_ids(corpus, none).tokens == 0
 
 
 def test_a_piece_too_large_for_every_shape_is_an_error(corpus: Corpus) -> None:

@@ -5,12 +5,13 @@ epoch. Each epoch sorts the pairs by length with fresh noise, cuts the sorted li
 the batches.
 
 The number of batches is the same in every epoch, so that step → (epoch, batch) is a division. It comes from the line
-sorted without noise (`_bound`): cutting a line greedily gives the fewest batches, and the noiseless line is the same
-multiset of lengths each epoch, or is longer than what the epoch holds, element by element. An epoch whose noise saves
-batches splits some; one whose noise costs more than 0.5 % falls back to the noiseless line, where only pairs of equal
-length change places. Both are tested; the second did not happen in 76 epochs of Multi30k and of a mix of 1.1 M pairs.
+sorted without noise (`_noiseless_lengths`): cutting a line greedily gives the fewest batches, and the noiseless line
+is the same multiset of lengths each epoch, or is longer than what the epoch holds, element by element. An epoch whose
+noise saves batches splits some; one whose noise costs more than 0.5 % falls back to the noiseless line, where only
+pairs of equal length change places. Both are tested; the second did not happen in 76 epochs of Multi30k and of a mix
+of 1.1 M pairs.
 
-This module does not know of ids, pieces or layouts.
+This module does not know of ids, micro-batches or layouts.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from heedful.data.corpus import Lengths
 from heedful.data.micro_batches import length_classes, most_pairs
 from heedful.errors import BatchError
 
-NOISE = 0.08
+_NOISE = 0.08
 """A length may count as up to this much more: nothing below 13 tokens, where equal lengths are many anyway.
 
-More noise means more varied company and more padding. On Multi30k in batches of 4,096 tokens: 0.04 leaves 58 % of a
-pair's company the same in the next epoch and fills 94.4 % of the padded places, 0.08 40 % and 93.3 %, 0.12 22 % and
-91.7 %."""
-SLACK = 200
+More noise means more varied batch-mates and more padding. On Multi30k in batches of 4,096 tokens: 0.04 leaves 58 % of
+a pair's batch-mates the same in the next epoch and fills 94.4 % of the padded places, 0.08 40 % and 93.3 %, 0.12 22 %
+and 91.7 %."""
+_SLACK = 200
 """One batch in so many may be given away, so that the number of batches can be fixed."""
 _CHUNK = 1 << 20
 """Pairs handled at once: what bounds the memory of a plan."""
@@ -84,7 +85,7 @@ class Schedule:
     @cached_property
     def steps_per_epoch(self) -> int:
         """Batches in every epoch."""
-        return min(self.pairs_per_epoch, self._fewest + self._fewest // SLACK)
+        return min(self.pairs_per_epoch, self._fewest + self._fewest // _SLACK)
 
     def batch(self, step: int) -> np.ndarray:
         """The pair numbers of a step's global batch, steps counted from 0."""
@@ -165,7 +166,7 @@ def _sorted_line(lengths: Lengths, *, key: np.uint64, noisy: bool) -> np.ndarray
     lengths, random bits and the position: no two are equal, so the order does not depend on the sort's kind.
     """
     source, target, size = lengths.source, lengths.target, len(lengths)
-    s_bits, t_bits = ((int(tokens.max() * (1 + 2 * NOISE)) + 1).bit_length() for tokens in (source, target))
+    s_bits, t_bits = ((int(tokens.max() * (1 + 2 * _NOISE)) + 1).bit_length() for tokens in (source, target))
     place_bits = max(1, (size - 1).bit_length())
     spare = 64 - s_bits - t_bits - place_bits
     assert spare >= 0, "more pairs times lengths than 64 bits can number"
@@ -209,8 +210,8 @@ def _cells(source: np.ndarray, target: np.ndarray, width: int) -> np.ndarray:
 
 
 def _stretched(tokens: np.ndarray, random: np.ndarray) -> np.ndarray:
-    """Whole lengths, each made up to `NOISE` longer; ``random`` holds 16 bits."""
-    return tokens + ((tokens * random * np.uint64(round(NOISE * 1024))) >> np.uint64(26))
+    """Whole lengths, each made up to `_NOISE` longer; ``random`` holds 16 bits."""
+    return tokens + ((tokens * random * np.uint64(round(_NOISE * 1024))) >> np.uint64(26))
 
 
 def _chunk_cuts(source: np.ndarray, target: np.ndarray, limit: np.ndarray, budgets: tuple[int, int]) -> list[int]:

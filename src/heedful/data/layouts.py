@@ -1,8 +1,8 @@
-"""The two layouts of a piece of a batch: padded rectangles, and one packed line of tokens with offsets.
+"""The ids of a micro-batch in two layouts: padded rectangles, and one packed line of tokens with offsets.
 
 Both hold the same tokens: the encoder sees a sentence and END, the decoder is given START and the sentence, and must
-say the sentence and END. What fills the rest is PAD, which the loss leaves out. An empty piece is a rectangle of no
-rows, or a packed line of filler; its ``tokens`` is 0.
+say the sentence and END. What fills the rest is PAD, which the loss leaves out. An empty micro-batch is a
+rectangle of no rows, or a packed line of PAD; its ``tokens`` is 0.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from heedful.symbols import END, PAD, START
 
 
 @dataclass(frozen=True, eq=False)
-class Padded:
+class PaddedIds:
     """Rows are sentences; shorter ones end in PAD. All arrays are int32."""
 
     source: np.ndarray
@@ -33,11 +33,11 @@ class Padded:
 
 
 @dataclass(frozen=True, eq=False)
-class Packed:
+class PackedIds:
     """All sentences in one line; sentence i of a side is ``[offsets[i] : offsets[i + 1]]``. All arrays are int32.
 
-    After the sentences come fillers: sequences of PAD, none longer than ``max_length``, so that every token belongs to
-    a sequence. A filler may be empty on one side and not on the other: attention over no keys must give 0, as
+    After the sentences comes padding: sequences of PAD, none longer than ``max_length``, so that every token belongs to
+    a sequence. One may be empty on one side and not on the other: attention over no keys must give 0, as
     `torch.nn.attention.varlen` does, forward and backward. The remaining offsets
     repeat the last one, the size of the line.
     """
@@ -49,16 +49,16 @@ class Packed:
     target_offsets: np.ndarray
     max_length: int
     sequences: int
-    """Real sentences; the fillers come after them."""
+    """Real sentences; padding comes after them."""
     tokens: int
     """Target tokens that count in the loss."""
 
 
-def padded(corpus: Corpus, pairs: np.ndarray) -> Padded:
+def padded_ids(corpus: Corpus, pairs: np.ndarray) -> PaddedIds:
     """The pairs as rectangles, as wide as the longest of each side."""
     source, source_lengths = corpus.source.ids(pairs)
     target, target_lengths = corpus.target.ids(pairs)
-    return Padded(
+    return PaddedIds(
         source=_rows(source, source_lengths, last=END),
         target_input=_rows(target, target_lengths, first=START),
         target_output=_rows(target, target_lengths, last=END),
@@ -66,7 +66,7 @@ def padded(corpus: Corpus, pairs: np.ndarray) -> Padded:
     )
 
 
-def packed(corpus: Corpus, pairs: np.ndarray, *, shape: Shape) -> Packed:
+def packed_ids(corpus: Corpus, pairs: np.ndarray, *, shape: Shape) -> PackedIds:
     """The pairs in one line of exactly the shape's sizes."""
     source, source_offsets = _line(corpus.source, pairs, size=shape.source_tokens, last=END)
     target_output, target_offsets = _line(corpus.target, pairs, size=shape.target_tokens, last=END)
@@ -75,13 +75,13 @@ def packed(corpus: Corpus, pairs: np.ndarray, *, shape: Shape) -> Packed:
     # What goes in is what comes out one place later.
     target_input[1:tokens] = target_output[: max(0, tokens - 1)]
     target_input[target_offsets[:-1]] = START
-    fillers = _filler_count(shape, source=int(source_offsets[-1]), target=tokens)
-    return Packed(
+    paddings = _padding_count(shape, source=int(source_offsets[-1]), target=tokens)
+    return PackedIds(
         source,
         target_input,
         target_output,
-        _all_offsets(source_offsets, fillers, size=shape.source_tokens, entries=shape.sequences + 1),
-        _all_offsets(target_offsets, fillers, size=shape.target_tokens, entries=shape.sequences + 1),
+        _all_offsets(source_offsets, paddings, size=shape.source_tokens, entries=shape.sequences + 1),
+        _all_offsets(target_offsets, paddings, size=shape.target_tokens, entries=shape.sequences + 1),
         max_length=shape.max_length,
         sequences=len(pairs),
         tokens=tokens,
@@ -94,21 +94,21 @@ def shape_of(pairs: np.ndarray, *, lengths: Lengths, among: Sequence[Shape]) -> 
     longest, totals = here.longest, here.totals
     for shape in among:
         fits = totals[0] <= shape.source_tokens and totals[1] <= shape.target_tokens and longest <= shape.max_length
-        if fits and len(pairs) + _filler_count(shape, source=totals[0], target=totals[1]) <= shape.sequences:
+        if fits and len(pairs) + _padding_count(shape, source=totals[0], target=totals[1]) <= shape.sequences:
             return shape
     sizes = f"{len(pairs)} pairs, {totals[0]} and {totals[1]} tokens, the longest {longest}"
     raise BatchError(f"no shape holds {sizes}: the shapes were made for another schedule")
 
 
-def _filler_count(shape: Shape, *, source: int, target: int) -> int:
+def _padding_count(shape: Shape, *, source: int, target: int) -> int:
     rest = max(shape.source_tokens - source, shape.target_tokens - target)
     return -(-rest // shape.max_length)
 
 
-def _all_offsets(offsets: np.ndarray, fillers: int, *, size: int, entries: int) -> np.ndarray:
-    """The sentences' offsets, the fillers' (the rest dealt evenly), and the last one repeated."""
+def _all_offsets(offsets: np.ndarray, paddings: int, *, size: int, entries: int) -> np.ndarray:
+    """The sentences' offsets, those of padding (the rest dealt evenly), and the last one repeated."""
     begin = int(offsets[-1])
-    ends = begin + (np.arange(1, fillers + 1) * (size - begin)) // max(1, fillers)
+    ends = begin + (np.arange(1, paddings + 1) * (size - begin)) // max(1, paddings)
     known = np.concatenate((offsets, ends))
     assert len(known) <= entries, "the shape has too few sequences for these pairs"
     return np.concatenate((known, np.full(entries - len(known), size))).astype(np.int32)

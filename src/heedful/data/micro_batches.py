@@ -22,11 +22,11 @@ import numpy as np
 
 from heedful.data.corpus import Lengths
 
-ALIGNMENT = 128
+_ALIGNMENT = 128
 """Token buffers are a multiple of this: what matrix kernels like."""
-MOST_CLASSES = 8
-SHORTEST_CLASS = 16
-CROWDING = 8
+_MOST_CLASSES = 8
+_SHORTEST_CLASS = 16
+_CROWDING = 8
 """A batch may hold this many times the pairs it would hold if all were as long as its longest: almost never reached."""
 
 
@@ -74,14 +74,14 @@ def _nearest(edges: np.ndarray, position: float) -> int:
 
 @dataclass(frozen=True)
 class Shape:
-    """Every size in a packed piece."""
+    """Every size in a packed micro-batch."""
 
     max_length: int
     """No sequence is longer, on either side."""
     source_tokens: int
     target_tokens: int
     sequences: int
-    """Sequences, fillers included; offsets have one entry more."""
+    """Sequences, those of padding included; offsets have one entry more."""
 
 
 def length_classes(longest: int) -> list[int]:
@@ -90,18 +90,18 @@ def length_classes(longest: int) -> list[int]:
     >>> length_classes(100), length_classes(16)
     ([16, 32, 64, 128], [16])
     """
-    last = max(SHORTEST_CLASS, 1 << (longest - 1).bit_length())
-    classes = [1 << power for power in range(SHORTEST_CLASS.bit_length() - 1, last.bit_length())]
-    return classes[-MOST_CLASSES:]
+    last = max(_SHORTEST_CLASS, 1 << (longest - 1).bit_length())
+    classes = [1 << power for power in range(_SHORTEST_CLASS.bit_length() - 1, last.bit_length())]
+    return classes[-_MOST_CLASSES:]
 
 
 def most_pairs(max_length: int, *, budget: int) -> int:
     """The pairs that a batch with a sequence of this class may hold."""
-    return max(1, CROWDING * budget // max_length)
+    return max(1, _CROWDING * budget // max_length)
 
 
 def shapes(longest: int, *, source_budget: int, target_budget: int, micro_batches: int = 1) -> list[Shape]:
-    """Every shape that a piece can have, smallest sequences first."""
+    """Every shape that a micro-batch can have, smallest sequences first."""
     found: list[Shape] = []
     for length in length_classes(longest):
         room = min(length, longest)
@@ -110,22 +110,22 @@ def shapes(longest: int, *, source_budget: int, target_budget: int, micro_batche
             for budget in (source_budget, target_budget)
         )
         pairs = most_pairs(length, budget=max(source_budget, target_budget))
-        fillers = -(-max(source, target) // length)
-        found.append(Shape(length, source, target, min(pairs, source, target) + fillers))
+        paddings = -(-max(source, target) // length)
+        found.append(Shape(length, source, target, min(pairs, source, target) + paddings))
     return found
 
 
 def _excess(micro_batches: int, longest: int) -> int:
-    """Tokens that a piece may have beyond its fair share: each halving errs by at most the longest pair."""
+    """Tokens that a micro-batch may have beyond its fair share: each halving errs by at most the longest pair."""
 
-    def worst(pieces: int, excess: float) -> float:
-        if pieces == 1:
+    def worst(count: int, excess: float) -> float:
+        if count == 1:
             return excess
-        larger = -(-pieces // 2)
-        return max(worst(part, excess * part / pieces + longest) for part in (larger, pieces - larger))
+        larger = -(-count // 2)
+        return max(worst(part, excess * part / count + longest) for part in (larger, count - larger))
 
     return int(worst(micro_batches, 0.0)) + 1 if micro_batches > 1 else 0
 
 
 def _aligned(tokens: int) -> int:
-    return -(-tokens // ALIGNMENT) * ALIGNMENT
+    return -(-tokens // _ALIGNMENT) * _ALIGNMENT

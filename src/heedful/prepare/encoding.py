@@ -22,8 +22,8 @@ from heedful.text.bpe_dropout import RandomCuts
 from heedful.text.cleaning import Ledger, Rules, length_verdicts
 from heedful.text.subwords import FILE_NAME, Subwords, sensible_vocab_size
 
-SHARED = "tokenizer"
-SEPARATE = {"source": "source-tokenizer", "target": "target-tokenizer"}
+_SHARED = "tokenizer"
+_SEPARATE = {"source": "source-tokenizer", "target": "target-tokenizer"}
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Vocabularies:
 
     @property
     def folders(self) -> dict[str, str]:
-        return {"source": SHARED, "target": SHARED} if self.source is self.target else dict(SEPARATE)
+        return {"source": _SHARED, "target": _SHARED} if self.source is self.target else dict(_SEPARATE)
 
     @property
     def id_type(self) -> type[np.uint16] | type[np.uint32]:
@@ -54,10 +54,10 @@ def given_vocabularies(folder: Path) -> Vocabularies:
     trained = {"reused_from": str(folder)}
     if not os.path.isdir(folder):  # noqa: PTH112 (Path.is_dir raises for a name that is too long)
         raise SubwordError(f"there is no folder {folder} to take a vocabulary from")
-    if all((folder / name / FILE_NAME).is_file() for name in SEPARATE.values()):
-        source, target = (Subwords.load(folder / name) for name in SEPARATE.values())
+    if all((folder / name / FILE_NAME).is_file() for name in _SEPARATE.values()):
+        source, target = (Subwords.load(folder / name) for name in _SEPARATE.values())
         return Vocabularies(source, target, trained)
-    shared = Subwords.load(folder / SHARED if (folder / SHARED / FILE_NAME).is_file() else folder)
+    shared = Subwords.load(folder / _SHARED if (folder / _SHARED / FILE_NAME).is_file() else folder)
     return Vocabularies(shared, shared, trained)
 
 
@@ -75,7 +75,7 @@ def new_vocabularies(
     if request.separate_vocabularies:
         sizes = spool.source_bytes, spool.target_bytes
         both = []
-        for side, size in zip(SEPARATE, sizes, strict=True):
+        for side, size in zip(_SEPARATE, sizes, strict=True):
             lines = _lines(spool, chosen, sides=(side,), reached=reached)
             both.append(_learned(lines, request.vocab_size, size, notes, f"the {side} vocabulary"))
         return Vocabularies(both[0], both[1], trained, notes)

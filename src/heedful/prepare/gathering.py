@@ -23,12 +23,12 @@ from heedful.text.cleaning import Cleaner, Ledger, Rules, clean_line, pair_hashe
 from heedful.text.pairs import ParallelText, pair_blocks
 from heedful.text.reading import BadLine, line_blocks, refuse
 
-CHARACTERS_PER_TOKEN = 64
+_CHARACTERS_PER_TOKEN = 64
 """A side of more than this many characters for each token allowed is too long before its subwords are counted:
 learning subwords from, say, a megabyte without a space would take minutes."""
 
 
-JSON_ENDINGS = {".jsonl", ".ndjson", ".json"}
+_JSON_ENDINGS = {".jsonl", ".ndjson", ".json"}
 """A file to exclude that is called so holds one JSON value a line."""
 _HEADER = struct.Struct("<IIQQ")
 
@@ -128,7 +128,7 @@ def gathered_text(
         everything: set[str] = set().union(*excluded.values())
         cleaner = Cleaner(rules, ledger=ledger, validation=_sides(validation.spool), excluded=everything)
     hashes: list[bytes] = []
-    longest = rules.max_length * CHARACTERS_PER_TOKEN if rules.judges("too-long") else None
+    longest = rules.max_length * _CHARACTERS_PER_TOKEN if rules.judges("too-long") else None
     for number, corpus in enumerate(corpora):
         for block in pair_blocks(corpus, on_bad_line=bad_line):
             sources, targets, lines = cleaner.kept(block, corpus=corpus.name)
@@ -157,7 +157,7 @@ def _sides(spool: Spool) -> tuple[set[str], set[str]]:
 
 def _excluded_texts(path: Path, bad_line: BadLine) -> set[str]:
     """Every text of a file to exclude, whatever kind of file it is; one without any would exclude nothing."""
-    is_json = without_compression(path).suffix.lower() in JSON_ENDINGS
+    is_json = without_compression(path).suffix.lower() in _JSON_ENDINGS
     found: set[str] = set()
     done = 0
     for lines in line_blocks(path, on_bad_line=bad_line):

@@ -21,9 +21,9 @@ from heedful.data.micro_batches import shapes
 from heedful.text.cleaning import RULES, Ledger, Rules
 from heedful.text.subwords import Subwords
 
-RARE = 10
+_RARE = 10
 """A subword seen less often than this in training is called rare."""
-UNSEEN_CHARACTERS = 50
+_UNSEEN_CHARACTERS = 50
 """Characters listed, most frequent first."""
 
 
@@ -86,7 +86,7 @@ def vocabulary_report(train: SideCounts, valid: SideCounts | None, *, trained: d
     entry: dict[str, Any] = {
         **trained,
         "used": int((train.subwords > 0).sum()),
-        "rare": int(((train.subwords > 0) & (train.subwords < RARE)).sum()),
+        "rare": int(((train.subwords > 0) & (train.subwords < _RARE)).sum()),
         "bytes_per_subword": round(train.bytes / max(1, tokens), 2),
     }
     if valid is not None:
@@ -105,7 +105,7 @@ def characters_report(train: SideCounts, valid: SideCounts | None) -> dict[str, 
     entry["validation_unseen"] = len(unseen)
     entry["validation_unseen_samples"] = [
         {"character": chr(code), "code": f"U+{code:04X}", "count": int(valid.characters[code])}
-        for code in by_count[:UNSEEN_CHARACTERS]
+        for code in by_count[:_UNSEEN_CHARACTERS]
     ]
     return entry
 

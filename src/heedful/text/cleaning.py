@@ -31,7 +31,7 @@ RULES: dict[str, str] = {
 ALWAYS = ("bad",)
 """Rules that cannot be switched off: there is no text to keep."""
 SAMPLES = 5
-SAMPLE_CHARACTERS = 300
+_SAMPLE_CHARACTERS = 300
 
 
 @dataclass(frozen=True)
@@ -179,6 +179,6 @@ def length_verdicts(source_tokens: np.ndarray, target_tokens: np.ndarray, *, rul
 
 
 def _short(text: str | None) -> str | None:
-    if text is None or len(text) <= SAMPLE_CHARACTERS:
+    if text is None or len(text) <= _SAMPLE_CHARACTERS:
         return text
-    return f"{text[:SAMPLE_CHARACTERS]} … ({len(text):,} characters)"
+    return f"{text[:_SAMPLE_CHARACTERS]} … ({len(text):,} characters)"

@@ -31,7 +31,7 @@ SMALLEST_VOCABULARY = len(CONTROL_TOKENS) + 256
 """The control ids and one subword for each byte: with these alone every text can be written."""
 CACHED_WORDS = 1 << 20
 """Words remembered in each of two generations: about 400 MiB at most."""
-BYTES_PER_SUBWORD = 480
+_BYTES_PER_SUBWORD = 480
 """Training text, in bytes, that a subword should have to itself: about 80 words."""
 
 
@@ -44,7 +44,7 @@ def sensible_vocab_size(text_bytes: int, *, at_most: int) -> int:
     >>> sensible_vocab_size(4_100_000, at_most=37_000), sensible_vocab_size(10**9, at_most=37_000)
     (8000, 37000)
     """
-    size = text_bytes // BYTES_PER_SUBWORD
+    size = text_bytes // _BYTES_PER_SUBWORD
     rounded = size // 1000 * 1000 if size >= 1000 else size // 100 * 100
     return min(at_most, max(rounded, SMALLEST_VOCABULARY + 41))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-DIGITS: tuple[tuple[int, int], ...] = (
+_DIGITS: tuple[tuple[int, int], ...] = (
     (0x30, 0x39),
     (0x660, 0x669),  # Arabic-Indic
     (0x6F0, 0x6F9),  # extended Arabic-Indic
@@ -70,7 +70,7 @@ def word_pattern() -> str:
     >>> re.findall(word_pattern(), " Zwei Häuser, 37000  Mal!")
     [' Zwei', ' Häuser', ',', ' 37000', ' ', ' Mal', '!']
     """
-    digits, symbols = _class(DIGITS), _class(SYMBOLS)
+    digits, symbols = _class(_DIGITS), _class(SYMBOLS)
     return f" ?[^ {digits}{symbols}]+| ?[{digits}]+| ?[{symbols}]+| +(?= )| +"
 
 

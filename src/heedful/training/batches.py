@@ -18,7 +18,7 @@ from heedful.background import in_background
 from heedful.config import TrainingConfig
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
-from heedful.data.layouts import packed, padded, shape_of
+from heedful.data.layouts import packed_ids, padded_ids, shape_of
 from heedful.data.micro_batches import Shape, micro_batches, shapes
 from heedful.errors import BatchError
 from heedful.model.attention_kernels import VARLEN_MAX_SEQUENCES
@@ -115,11 +115,11 @@ class Batches:
 
     def micro_batch(self, index: int, pairs: np.ndarray) -> MicroBatch:
         if self._layout == "padded":
-            rows = padded(self.corpus, pairs)
+            rows = padded_ids(self.corpus, pairs)
             source, given, wanted = (self._sent(x) for x in (rows.source, rows.target_input, rows.target_output))
             return MicroBatch(index, source, given, wanted, padded_layout(source), padded_layout(given))
         shape = shape_of(pairs, lengths=self.corpus.lengths, among=self.shapes)
-        line = packed(self.corpus, pairs, shape=shape)
+        line = packed_ids(self.corpus, pairs, shape=shape)
         source, given, wanted = (self._sent(x) for x in (line.source, line.target_input, line.target_output))
         most = max(_last_used(line.source_offsets), _last_used(line.target_offsets))
         if most > VARLEN_MAX_SEQUENCES:
