@@ -117,6 +117,14 @@ def folder_size(folder: Path) -> int:
 # Writing
 
 
+def _resolved(path: Path) -> Path:
+    """Where a path leads; OSError where its links lead in a circle, for which `resolve` has another error."""
+    try:
+        return path.resolve()
+    except RuntimeError:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from None
+
+
 def require_free(path: Path, *, overwrite: bool, error: type[HeedfulError], what: str = "") -> None:
     """Raise now what writing a file would raise after hours of work; ``what``: the option that named it."""
     shown = f"{what} {path}" if what else str(path)
@@ -138,7 +146,7 @@ def new_file(path: Path, *, error: type[HeedfulError]) -> Iterator[IO[bytes]]:
     A link's target is replaced, not the link. Several processes may write the same file: the last to end wins, whole.
     """
     try:
-        place = Path(os.path.realpath(path))  # `resolve` has an error of its own for links in a circle
+        place = _resolved(path)
         if place.exists() and not place.is_file():
             with place.open("wb") as file:
                 yield file
@@ -186,7 +194,7 @@ def new_folder(place: Path, *, error: type[HeedfulError], doing: str = "writing"
     ``doing``: what that process is said to be doing.
     """
     try:
-        place = Path(os.path.realpath(place))
+        place = _resolved(place)
         if not place.name:
             raise error(f"{place} cannot be made: it is the root of all folders")
         hidden, replaced = (place.with_name(f".{place.name}.{state}") for state in ("writing", "replaced"))
@@ -270,7 +278,7 @@ def require_replaceable(
     try:
         if not folder.exists():
             return
-        if Path.cwd().is_relative_to(os.path.realpath(folder)):
+        if Path.cwd().is_relative_to(_resolved(folder)):
             raise error(f"{folder} is or holds the folder that you are in, and cannot be replaced: give a new one")
         if not overwrite:
             raise error(f"{folder} is there already: give another folder, or --overwrite to replace it")
