@@ -1,13 +1,15 @@
-"""One thread that makes things a few ahead of whoever takes them."""
+"""Long work: one thread that makes things a few ahead of whoever takes them, and how far a piece of work is."""
 
 from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import TypeVar
 
 T = TypeVar("T")
+Report = Callable[[str, int, int | None], None]
+"""To be called with what is being done, how many are done, and of how many where that is known."""
 
 
 def in_background(items: Iterable[T], *, ahead: int = 4, name: str | None = None) -> Generator[T, None, None]:

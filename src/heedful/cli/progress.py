@@ -5,15 +5,14 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from heedful.background import Report
 from heedful.cli.terminal import console, say
 
 SECONDS_BETWEEN_LINES = 10.0
-
-Report = Callable[[str, int, int | None], None]
 
 
 @contextlib.contextmanager

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from heedful.background import Report
 from heedful.demo.plan import PARTS, DemoPlan
-from heedful.demo.stages import Report, Trained, tokens_of
+from heedful.demo.stages import Trained, tokens_of
 from heedful.errors import DemoError
 from heedful.evaluation.alignments import (
     Gold,

@@ -8,10 +8,10 @@ from __future__ import annotations
 import bz2
 import dataclasses
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from heedful.background import Report
 from heedful.config import Config
 from heedful.data.manifest import MANIFEST
 from heedful.demo.plan import PARTS, README, DemoPlan, write_plan
@@ -36,9 +36,6 @@ LEAST_SHARE = 0.1
 """Of the minutes, what training gets even where nothing is left."""
 _PRESET = "demo"
 _FEWEST_TO_AVERAGE = 2
-
-Report = Callable[[str, int, int | None], None]
-"""Called now and then with what is being done, how many are done, and of how many."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from heedful.background import Report
 from heedful.config import DataConfig
 from heedful.data import noise
 from heedful.data.corpus import SplitWriter
@@ -17,7 +18,7 @@ from heedful.data.manifest import IntegerType, StoredFile, StoredSplit
 from heedful.errors import SubwordError
 from heedful.prepare.gathering import Gathered, Spool
 from heedful.prepare.report import SideCounts
-from heedful.prepare.request import SAMPLE_BYTES, Progress, Request
+from heedful.prepare.request import SAMPLE_BYTES, Request
 from heedful.text.bpe_dropout import RandomCuts
 from heedful.text.cleaning import Ledger, Rules, length_verdicts
 from heedful.text.subwords import FILE_NAME, Subwords, sensible_vocab_size
@@ -167,7 +168,7 @@ def encoded_text(
     rules: Rules,
     folder: Path,
     split: str,
-    tell: Progress,
+    tell: Report,
     again: Again | None = None,
 ) -> Encoded:
     """The second pass: encode, judge lengths, store, count. ``again``: store other cuts instead of the plain one."""

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from heedful.background import Report
 from heedful.errors import TextError
 from heedful.files import json_value, without_compression
-from heedful.prepare.request import Progress, Request
+from heedful.prepare.request import Request
 from heedful.text.cleaning import Cleaner, Ledger, Rules, clean_line, pair_hashes
 from heedful.text.pairs import ParallelText, pair_blocks
 from heedful.text.reading import BadLine, line_blocks, refuse
@@ -116,7 +117,7 @@ def gathered_text(
     corpora: tuple[ParallelText, ...],
     spool: Spool,
     rules: Rules,
-    tell: Progress,
+    tell: Report,
     validation: Gathered | None = None,
 ) -> Gathered:
     """The first pass: read, clean, hash, put aside. Given the validation text, its lines are left out."""

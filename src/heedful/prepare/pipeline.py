@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from heedful import __version__
+from heedful.background import Report
 from heedful.data.corpus import stored_file
 from heedful.data.manifest import (
     MANIFEST,
@@ -39,7 +40,7 @@ from heedful.prepare.encoding import (
 )
 from heedful.prepare.gathering import Gathered, Spool, gathered_text
 from heedful.prepare.report import characters_report, lengths_report, rules_report, vocabulary_report
-from heedful.prepare.request import Progress, Request
+from heedful.prepare.request import Request
 from heedful.text.cleaning import Rules, first_of_each
 from heedful.text.reading import require_readable
 
@@ -47,7 +48,7 @@ REPORT = "report.json"
 
 
 def prepare(
-    request: Request, *, output: Path, overwrite: bool = False, progress: Progress | None = None
+    request: Request, *, output: Path, overwrite: bool = False, progress: Report | None = None
 ) -> dict[str, Any]:
     """Make the prepared corpus ``output`` and return its report."""
     tell = progress or (lambda *_: None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,9 +11,6 @@ from heedful.errors import TextError
 from heedful.text.cleaning import ALWAYS, RULES, Rules
 from heedful.text.pairs import ParallelText
 from heedful.text.subwords import SMALLEST_VOCABULARY
-
-Progress = Callable[[str, int, int | None], None]
-"""Called now and then with what is being done, how many pairs are done, and of how many if that is known."""
 
 SAMPLE_PAIRS = 500_000
 SAMPLE_BYTES = 100_000_000

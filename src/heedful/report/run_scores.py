@@ -22,9 +22,10 @@ from heedful.report.pages import Section, section
 from heedful.report.picture import Picture
 
 if TYPE_CHECKING:
+    from heedful.background import Report
     from heedful.model.transformer import Transformer
     from heedful.search.options import SearchOptions
-    from heedful.search.translator import Report, Translator
+    from heedful.search.translator import Translator
 
 TITLES = {"best": "The best", "median": "The middle", "worst": "The worst"}
 POSITIONS = 64

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from heedful.background import Report
 from heedful.errors import SearchError
 from heedful.evaluation.alignments import (
     Links,
@@ -47,9 +48,6 @@ MOST_READ_TOKENS = 4096
 MOST_SHOWN_TOKENS = 1024
 """Of a given translation whose every attention weight is shown."""
 _BREAKS = {*map(chr, range(32)), "\x7f", "\x85", "\u2028", "\u2029"}
-
-Report = Callable[[str, int, int | None], None]
-"""Called with what is being done, how many are done, and of how many."""
 
 
 def _no_report(stage: str, done: int, total: int | None) -> None:
