@@ -18,7 +18,7 @@ from heedful.report.charts import Chart, Figure, Series, bar_figure, line_figure
 from heedful.report.colours import indexed_png, pixels, signed_colours, weight_colours
 from heedful.report.heat_maps import attention_map, heads_map, position_map
 from heedful.report.pages import fragment
-from heedful.report.picture import Cells, Frame, Picture, Point
+from heedful.report.picture import Cells, Frame, Inset, Picture, Point, Stroke
 from heedful.report.scales import MOST_TICKS, linear_ticks, log_ticks
 
 LINE = [(0.0, 2.5), (50.0, 9.0), (120.0, 4.0), (300.0, 7.25)]
@@ -196,3 +196,18 @@ def test_all_heads_have_their_layer_s_row_and_their_own_column() -> None:
 def test_a_map_of_positions_names_both_axes() -> None:
     names = [node.text or "" for node in svg(position_map(np.eye(64, 512))).iter("text")]
     assert {"position ↓", "dimension →", "60", "500", "1", "−1"} <= set(names)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2**53), st.floats()), max_size=12),
+    st.booleans(),
+    st.one_of(st.none(), st.floats(allow_nan=False)),
+)
+def test_whatever_was_measured_has_a_chart_or_none(points: list[Point], log: bool, top: float | None) -> None:
+    """Numbers out of a file: of any size, and as close to each other as numbers can be."""
+    figure = line_figure(Chart("Loss", "loss", [Series("", points)], logarithmic=log, top=top))
+    if figure is not None:
+        drawn = [mark for mark in figure.picture.marks if isinstance(mark, Inset)][0].marks
+        places = [place for stroke in drawn if isinstance(stroke, Stroke) for place in stroke.points]
+        assert places
+        assert all(math.isfinite(x) and math.isfinite(y) for x, y in places)

@@ -24,6 +24,9 @@ FEW_POINTS = 40
 _COLUMNS = 400
 """A line of more points than this is thinned: of each column its first, last, lowest and highest point stay."""
 
+_MOST = 1e100
+"""Numbers beyond, or on a logarithmic axis as close to zero, are left out: a damaged file may hold any."""
+
 
 @dataclass(frozen=True)
 class Series:
@@ -129,8 +132,8 @@ def thinned(points: Sequence[Point], columns: int = _COLUMNS) -> list[Point]:
 
 def _drawable(series: Series, chart: Chart) -> Series:
     """The series with what can be drawn of it, in the order of the x axis."""
-    finite = [point for point in series.points if all(map(math.isfinite, point))]
-    shown = [point for point in finite if point[1] > 0 or not chart.logarithmic]
+    least = 1 / _MOST if chart.logarithmic else -_MOST
+    shown = [point for point in series.points if math.isfinite(point[0]) and least <= point[1] <= _MOST]
     return replace(series, points=thinned(sorted(shown, key=lambda point: point[0])))
 
 
@@ -143,7 +146,8 @@ def _scales(chart: Chart, series: Sequence[Series]) -> tuple[Scale, Scale]:
         room = max((high / low) ** 0.05, 1.02)
         low, high = low / room, high * room
     else:
-        room = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
+        room = 0.06 * (high - low) or 0.1 * abs(high)
+        room = room if room > 1 / _MOST else 1.0
         # What is never negative does not get an axis that is.
         least = min(0.0, low) if chart.from_zero or 0 <= low < room else low - room
         low, high = least, high + room
