@@ -207,7 +207,7 @@ def test_whatever_was_measured_has_a_chart_or_none(points: list[Point], log: boo
     """Numbers out of a file: of any size, and as close to each other as numbers can be."""
     figure = line_figure(Chart("Loss", "loss", [Series("", points)], logarithmic=log, top=top))
     if figure is not None:
-        drawn = [mark for mark in figure.picture.marks if isinstance(mark, Inset)][0].marks
+        drawn = next(mark for mark in figure.picture.marks if isinstance(mark, Inset)).marks
         places = [place for stroke in drawn if isinstance(stroke, Stroke) for place in stroke.points]
         assert places
         assert all(math.isfinite(x) and math.isfinite(y) for x, y in places)

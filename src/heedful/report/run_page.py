@@ -5,30 +5,48 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from heedful.config import SECTIONS, toml_value
+from heedful.data.manifest import SIDES
 from heedful.model.positional_encoding import positional_encoding
-from heedful.report.charts import Chart, Series, line_figure
+from heedful.report.charts import Chart, Figure, Series, bar_figure, line_figure
 from heedful.report.curves import training_section
-from heedful.report.data_section import data_section
-from heedful.report.heat_maps import position_map
+from heedful.report.heat_maps import labels, position_map
 from heedful.report.pages import Section, page, section, write_page
 from heedful.report.repetition import changed_settings, machine_section, preset_name, repetition_section
 from heedful.report.run_scores import POSITIONS, RunScores, examples_section, scores_section
 from heedful.report.scales import duration_text
 from heedful.runs.descriptions import now
-from heedful.runs.record import RunRecord
+from heedful.runs.record import CorpusRecord, RunRecord
 from heedful.training.optimizer import learning_rate
 
 _SAMPLES = 240
 """Steps at which the schedule is drawn."""
+_LONGEST = 200
+"""Subwords of an example that are shown."""
+_FIGURES = (
+    ("vocabulary, subwords", "vocabulary", "size", "{:,}"),
+    ("subwords in use", "vocabulary", "used", "{:,}"),
+    ("subwords seen fewer than ten times", "vocabulary", "rare", "{:,}"),
+    ("bytes a subword", "vocabulary", "bytes_per_subword", "{:.2f}"),
+    ("tokens, END included", "lengths", "tokens", "{:,}"),
+    ("mean length", "lengths", "mean", "{:.1f}"),
+    ("median length", "lengths", "median", "{:,}"),
+    ("99 % are at most", "lengths", "p99", "{:,}"),
+    ("longest", "lengths", "longest", "{:,}"),
+    ("distinct characters", "characters", "distinct", "{:,}"),
+    ("validation subwords seen in training", "vocabulary", "validation_coverage", "{:.2%}"),
+    ("validation characters never seen in training", "characters", "validation_unseen", "{:,}"),
+)
+"""What is told of each side: its name, where it stands in the report of cleaning, and how it is written."""
 
 
 def run_sections(record: RunRecord, scores: RunScores | None = None, *, why_not: str = "") -> list[Section]:
     """Everything that can be said of a run. ``why_not``: why there are no scores, where there are none."""
     return [
         _overview_section(record, scores),
-        data_section(record.corpus),
+        _data_section(record.corpus),
         training_section(record.metrics),
         scores_section(scores, why_not=why_not),
         *([examples_section(scores, folder=record.folder)] if scores is not None and scores.examples else []),
@@ -54,6 +72,25 @@ def write_run_page(title: str, sections: Sequence[Section], path: Path, *, overw
 def _overview_section(record: RunRecord, scores: RunScores | None) -> Section:
     """What was trained, how far it is, how good, and everything that could not be read."""
     return section("The run", "overview.html", problems=record.problems, found=_overview(record, scores))
+
+
+def _data_section(corpus: CorpusRecord | None) -> Section:
+    """The corpus; where it is not there any more, that."""
+    if corpus is None:
+        return section("Data", "data.html", corpus=None)
+    cleaning = corpus.cleaning
+    lengths = {
+        "Lengths of the training text": cleaning.get("lengths", {}),
+        "Lengths of the validation text": cleaning.get("validation", {}).get("lengths", {}),
+    }
+    return section(
+        "Data",
+        "data.html",
+        corpus=corpus,
+        vocabulary=_vocabulary(cleaning),
+        lengths=[figure for title, found in lengths.items() if (figure := _histogram(title, found))],
+        samples=[(one, [labels(one[side][:_LONGEST]) for side in SIDES]) for one in corpus.samples],
+    )
 
 
 def _schedule_section(record: RunRecord) -> Section:
@@ -152,3 +189,22 @@ def _data(record: RunRecord) -> str:
 
 def _clear_time(iso: str) -> str:
     return iso.replace("T", " ").replace("+00:00", " UTC")
+
+
+def _vocabulary(cleaning: dict[str, Any]) -> list[tuple[str, ...]]:
+    rows = [
+        (name, *(form.format(cleaning[part][side][key]) for side in SIDES))
+        for name, part, key, form in _FIGURES
+        if all(key in cleaning.get(part, {}).get(side, {}) for side in SIDES)
+    ]
+    shared = cleaning.get("vocabulary", {}).get("shared")
+    return [("shared vocabulary", *rows[0][1:]), *rows[1:]] if shared and rows else rows
+
+
+def _histogram(title: str, lengths: dict[str, Any]) -> Figure | None:
+    """How long the sentences are."""
+    histograms = {side: lengths.get(side, {}).get("histogram", {}) for side in SIDES}
+    groups = max(histograms.values(), key=len)
+    counts = {side: [histogram.get(group, 0) for group in groups] for side, histogram in histograms.items()}
+    names = [group.replace("-", "–") for group in groups]
+    return bar_figure(title, names, counts, x="tokens of a sentence, END included", y="pairs")
