@@ -253,9 +253,15 @@ def foreign_files(folder: Path, *, ours: Iterable[str]) -> list[str]:
 
 
 def require_only_ours(folder: Path, *, ours: Iterable[str], error: type[HeedfulError], what: str) -> None:
-    """Raise where removing a folder would remove what this program did not write."""
-    if foreign := foreign_files(folder, ours=ours):
-        more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
+    """Raise where removing a folder would remove a file, at any depth, that this program did not write.
+
+    ``ours``: the paths, below the folder, of what it wrote. Links are files: what they lead to stays.
+    """
+    known = {*ours, LOCK}
+    there = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    names = sorted(path.relative_to(folder).as_posix() for path in there if not _UNFINISHED.fullmatch(path.name))
+    if foreign := [name for name in names if name not in known]:
+        more = f" and {len(foreign) - 3:,} more" if len(foreign) > 3 else ""
         raise error(
             f"{folder} holds {', '.join(foreign[:3])}{more} beside the {what}, and replacing it would remove that too: "
             "move it elsewhere, or give another folder"
@@ -273,7 +279,8 @@ def require_replaceable(
 ) -> None:
     """Raise where a new folder must not take a place: one that is taken, unless it is asked for and removes only ours.
 
-    ``what``: as in "a bundle"; ``is_one``: whether the folder there is such a one; ``ours``: the names it may hold.
+    ``what``: as in "a bundle"; ``is_one``: whether the folder there is such a one; ``ours``: the files it may
+    hold, as `require_only_ours` takes them.
     """
     try:
         if not folder.exists():

@@ -212,8 +212,9 @@ def test_an_empty_folder_is_filled_and_a_file_of_somebody_else_stops_the_next(
     again = ("bundle", run, "--output", tmp_path, "--overwrite")
     assert run_here(capsys, *again)[0] == 0
     assert (tmp_path / "run.json").is_file()
-    (tmp_path / "thesis.txt").write_text("years of work")
+    assert run_here(capsys, *again)[0] == 0
+    (tmp_path / "averaged" / "thesis.txt").write_text("years of work")
     code, _, errors = run_here(capsys, *again)
     assert code == 2
-    assert "holds thesis.txt beside the bundle, and replacing it would remove that too" in errors
-    assert (tmp_path / "thesis.txt").read_text() == "years of work"
+    assert "holds averaged/thesis.txt beside the bundle, and replacing it would remove that too" in errors
+    assert (tmp_path / "averaged" / "thesis.txt").read_text() == "years of work"

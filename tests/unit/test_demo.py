@@ -167,7 +167,7 @@ def test_a_file_of_somebody_in_the_demos_own_folders_stops_overwriting(tmp_path:
     write_text(plan, report=lambda *_: None)
     plan.page.write_text("")
     (plan.text / "thesis.txt").write_text("years of work")
-    with pytest.raises(DemoError, match=r"text holds thesis.txt, which is not the demo's, and --overwrite would"):
+    with pytest.raises(DemoError, match=r"text holds thesis.txt beside the demo, and replacing it would remove"):
         start_demo(plan.folder, seed=1, minutes=1, overwrite=True)
     assert (plan.text / "thesis.txt").is_file()
     assert plan.page.is_file()

@@ -170,8 +170,20 @@ def test_only_ours_may_be_removed(tmp_path: Path) -> None:
     for name in ("run.json", ".lock", "thesis.txt", ".x.json.writing"):
         (tmp_path / name).write_text("x")
     assert foreign_files(tmp_path, ours=["run.json"]) == ["thesis.txt"]
-    with pytest.raises(RefusedError, match=r"thesis\.txt"):
+    with pytest.raises(RefusedError, match=r"holds thesis\.txt beside the run"):
         require_only_ours(tmp_path, ours=["run.json"], error=RefusedError, what="run")
+    (tmp_path / "thesis.txt").rename(tmp_path / "run.json.bak")
+    (tmp_path / "averaged").mkdir()
+    (tmp_path / "averaged" / "model").write_text("x")
+    (tmp_path / "averaged" / "link").symlink_to(tmp_path.parent)
+    with pytest.raises(RefusedError, match=r"holds averaged/link, run\.json\.bak beside the run"):
+        require_only_ours(tmp_path, ours=["run.json", "averaged/model"], error=RefusedError, what="run")
+    require_only_ours(
+        tmp_path,
+        ours=["run.json", "run.json.bak", "averaged/model", "averaged/link"],
+        error=RefusedError,
+        what="run",
+    )
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\\b", "/a", "a\x00b", "a\x1bb", 5, None])

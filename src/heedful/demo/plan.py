@@ -13,7 +13,7 @@ from pathlib import Path
 
 from heedful.data.manifest import MANIFEST, read_manifest
 from heedful.errors import DemoError
-from heedful.files import foreign_files, read_json, reason, require_format, write_json
+from heedful.files import foreign_files, read_json, reason, require_format, require_only_ours, write_json
 from heedful.runs.descriptions import RUN
 from heedful.runs.folder import remove_run
 from heedful.typed import typed
@@ -154,13 +154,8 @@ def _remove(plan: DemoPlan) -> None:
     ours = {plan.text: {README, *(f"{part}.{side}" for part, sides in PARTS.items() for side in sides)}}
     if (plan.corpus / MANIFEST).is_file():
         ours[plan.corpus] = {MANIFEST, *read_manifest(plan.corpus).files}
-    for folder, known in ours.items():
-        found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
-        if foreign := sorted(found - known):
-            raise DemoError(
-                f"{folder} holds {foreign[0]}, which is not the demo's, and --overwrite would remove it: move it "
-                "elsewhere, or give another --output"
-            )
+    for folder, files in ours.items():
+        require_only_ours(folder, ours=files, error=DemoError, what="demo")
     if (plan.run / RUN).is_file():
         remove_run(plan.run, corpus=plan.corpus)
     for folder in ours:

@@ -24,7 +24,8 @@ NEVER = -1e4
 _MARK, _FORMAT = "heedful.json", "heedful export"
 """The file that says of a folder that it is an export, and of what."""
 _FILES = (
-    *("model.bin", "shared_vocabulary.json", "source_vocabulary.json", "target_vocabulary.json", "source", "target"),
+    *("model.bin", "shared_vocabulary.json", "source_vocabulary.json", "target_vocabulary.json"),
+    *("source/tokenizer.json", "target/tokenizer.json"),
     *("model.safetensors", "generation_config.json", "tokenizer_config.json"),
     *("config.json", "tokenizer.json", "README.md", _MARK),
 )

@@ -29,7 +29,7 @@ from heedful.data.manifest import (
     write_manifest,
 )
 from heedful.errors import CorpusError, TextError
-from heedful.files import new_folder, reason, write_json
+from heedful.files import new_folder, reason, require_only_ours, write_json
 from heedful.prepare.encoding import (
     Again,
     Encoded,
@@ -125,13 +125,7 @@ def _require_replaceable(place: Path, request: Request, *, overwrite: bool) -> N
         raise CorpusError(
             f"nothing says what is in {place}, so it stays: remove it yourself, or give another folder. {error}"
         ) from None
-    there = (path for path in place.rglob("*") if path.is_symlink() or not path.is_dir())
-    if foreign := sorted(name for path in there if (name := path.relative_to(place).as_posix()) not in ours):
-        more = f" and {len(foreign) - 3:,} more" if len(foreign) > 3 else ""
-        raise CorpusError(
-            f"{place} holds {', '.join(foreign[:3])}{more} beside the corpus, and replacing it would remove that too: "
-            "move it elsewhere, or give another folder"
-        )
+    require_only_ours(place, ours=ours, error=CorpusError, what="corpus")
 
 
 def _require_some(gathered: Gathered, kept: int, what: str) -> None:

@@ -12,12 +12,14 @@ from safetensors import SafetensorError
 from safetensors.torch import save
 from torch import Tensor
 
+from heedful.data.manifest import TOKENIZER
 from heedful.errors import CheckpointError
 from heedful.files import new_folder, read_small, reason, require_replaceable, sha256
 from heedful.runs.checkpoints import packed
 from heedful.runs.descriptions import (
     MODEL,
     RUN,
+    STATE,
     CheckpointState,
     Languages,
     RunDescription,
@@ -29,7 +31,7 @@ from heedful.runs.folder import AVERAGED, CARD, SUBWORDS, copy_subwords
 from heedful.runs.lists import languages
 from heedful.runs.models import SavedModel
 
-_FILES = (RUN, CARD, AVERAGED, *SUBWORDS)
+_FILES = (RUN, CARD, *(f"{AVERAGED}/{name}" for name in (MODEL, STATE)), *(f"{name}/{TOKENIZER}" for name in SUBWORDS))
 """All that a bundle may hold."""
 
 
