@@ -47,7 +47,8 @@ def saved(*, two: bool = False, **changes: Any) -> SavedModel:
     with torch.no_grad():
         for value in model.parameters():
             value.add_(torch.randn_like(value) * 0.1)  # biases and norms must not be what they begin with
-    return SavedModel(Path("run"), Path("run"), 7, Config(model=model_config), {}, model.eval(), source, target)
+    unread: Any = None  # an export does not ask where its model comes from
+    return SavedModel(Path("run"), Path("run"), 7, Config(model=model_config), unread, model.eval(), source, target)
 
 
 def log_probabilities(model: SavedModel, source: str, target: str) -> Tensor:
