@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from safetensors.torch import load_file, save_file
 from tests.commands import run_here
 from tests.trained_toys import train_toy
 from tests.training_toys import toy_sentences
@@ -19,6 +21,8 @@ from tests.training_toys import toy_sentences
 import heedful
 from heedful.errors import SearchError
 from heedful.evaluation.alignments import words_of
+from heedful.files import sha256
+from heedful.runs.descriptions import read_state, write_state
 from heedful.search import translator as translator_module
 from heedful.search.lines import Translation, cut
 
@@ -78,6 +82,7 @@ OPTIONS = [
     (["--sample", "--seed", "-1"], "--seed -1"),
     (["--stop", "never"], "--stop"),
     (["--forbid", " "], "--forbid: an empty text"),
+    (["--forbid", "\udcff"], "a lone surrogate"),
     (["--prefix", "ba\tde"], "the prefix 'ba\\tde' holds '\\t'"),
     (["--prefix", "ba\nde"], "a translation is one line of text"),
     (["--prefix", "ba de", "--forbid", "ba"], "the prefix holds a text that is forbidden"),
@@ -256,6 +261,25 @@ def test_weights_that_are_not_numbers_say_so_and_forbidden_texts_say_so(translat
         translator._translations([[]], translator.options)
     with pytest.raises(SearchError, match="holds a forbidden text"):
         translator._translations([[]], translator.forbidding(["ba"]))
+
+
+def test_a_model_whose_weights_are_not_numbers_is_refused(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(model, broken)
+    folder = broken / "averaged"
+    weights = load_file(folder / "model.safetensors")
+    weights["embedding.weight"][5, 0] = float("nan")
+    save_file(weights, folder / "model.safetensors")
+    state = read_state(folder)
+    write_state(folder, replace(state, files={"model.safetensors": sha256(folder / "model.safetensors")}))
+    (tmp_path / "text").write_text("ba de\n")
+    files = ("--source", tmp_path / "text", "--target", tmp_path / "text")
+    for command in (("translate", "ba"), ("score", *files), ("attention", "ba", "--target", "ba", "--json")):
+        code, out, errors = run_here(capsys, *command, "--model", broken)
+        assert (code, out) == (2, ""), command
+        assert "embedding.weight holds weights that are not numbers" in errors
 
 
 def test_options_that_have_nothing_to_act_on_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -54,6 +54,8 @@ class SearchOptions(SearchConfig):
         ]
         if not isinstance(texts, tuple) or not all(isinstance(text, str) and text.strip() for text in texts):
             problems.append(f"forbidden = {texts!r:.80}: must be a tuple of texts, none of them empty")
+        elif any("\ud800" <= character <= "\udfff" for text in texts for character in text):
+            problems.append(f"forbidden = {texts!a:.80}: a lone surrogate is no character")
         asked = {name for name, value in values.items() if value != rule_of(name)[0]}
         problems = problems or conflicts(values, asked, shown=lambda name: f"{name} = {values[name]}")
         if problems:
