@@ -10,7 +10,10 @@ import pytest
 
 from heedful.cli.main import main
 from heedful.data.manifest import read_manifest
-from heedful.report.repetition import prepare_command
+from heedful.prepare.pipeline import prepare
+from heedful.prepare.request import Request
+from heedful.report.repetition import is_one_command, prepare_command
+from heedful.text.pairs import json_lines, tsv
 
 WORDS = ["ba", "da", "fa", "ga", "ka", "la", "ma", "na", "pa", "ra", "sa", "ta", "va", "wa", "xa", "za"]
 PAIRS = [(" ".join(WORDS[(i * k) % 16] for k in range(1, 5 + i % 4)), WORDS[i % 16] * (1 + i // 16)) for i in range(96)]
@@ -98,3 +101,18 @@ def test_of_an_older_corpus_its_name_is_enough(
     (tmp_path / "corpus" / "manifest.json").write_text(json.dumps(stored))
     made(command_of(tmp_path / "corpus", output=tmp_path / "again"))
     assert read_manifest(tmp_path / "again") == expected
+
+
+def test_a_corpus_that_only_python_can_make_is_said_to_be_one(
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(texts)
+    columns, usual = tsv(Path("b.tsv")), json_lines(Path("usual.jsonl"), "source", "target")
+    cases = {
+        "in order": ((columns, usual), True),
+        "another order": ((usual, columns), False),
+        "two kinds of fields": ((usual, json_lines(Path("c.jsonl"), "en", "de")), False),
+    }
+    for name, (corpora, expected) in cases.items():
+        prepare(Request(corpora=corpora), output=tmp_path / name)
+        assert is_one_command(read_manifest(tmp_path / name)) == expected, name

@@ -25,6 +25,11 @@ _MACHINE = {
 }
 """What a run writes down of its machine, what it is called, and how it is written."""
 
+_FROM_PYTHON = (
+    "The corpus was made from Python, of texts in an order or with fields that one command cannot say. The nearest:"
+)
+_KINDS = ("files", "tsv", "jsonl")
+"""The order in which one command takes its texts."""
 _SAME_BITS = (
     "With the same versions on the same kind of machine a run on a CPU comes out the same to the last bit; on a GPU, "
     "and elsewhere, the last digits may differ."
@@ -35,8 +40,9 @@ def repetition_section(record: RunRecord) -> Section:
     """The commands that make the corpus and the run again."""
     commands: list[tuple[str, str]] = []
     if record.corpus is not None:
-        words = prepare_command(record.corpus.manifest, output=str(record.corpus.folder))
-        commands.append(("The corpus, from what it says of itself:", words))
+        manifest, folder = record.corpus.manifest, str(record.corpus.folder)
+        about = "The corpus, from what it says of itself:" if is_one_command(manifest) else _FROM_PYTHON
+        commands.append((about, prepare_command(manifest, output=folder)))
     commands.append(("The run, from the configuration that it recorded:", train_command(record)))
     if typed := record.description.command:
         commands.append((f"As it was typed, in {typed.folder}:", shlex.join(typed.words)))
@@ -76,19 +82,21 @@ def changed_settings(record: RunRecord) -> dict[str, str]:
 
 def train_command(record: RunRecord) -> str:
     """The command that begins this run, whatever files and options it was configured with."""
-    words = ["heedful", "train", record.description.data.folder or "CORPUS", "--preset", preset_name(record)]
+    corpus = record.description.data.folder or "CORPUS"
+    # What begins like an option would be taken for one.
+    words = ["heedful", "train", f"./{corpus}" if corpus.startswith("-") else corpus]
+    words += _option("preset", preset_name(record))
     for path in changed_settings(record):
         section, _, key = path.partition(".")
         value = getattr(getattr(record.config, section), key)
         words += ["--set", f"{path}={value if isinstance(value, str) else toml_value(value)}"]
-    if record.description.init:
-        words += ["--init", record.description.init]
+    words += _option("init", record.description.init or None)
     if str(record.environment.get("device", "")).startswith("CPU"):
         # On a CPU the number of threads decides the last digits.
         words += ["--device", "cpu", "--threads", str(record.environment.get("threads", 1))]
     processes = record.environment.get("processes")
     launcher = f"torchrun --nproc-per-node {processes} -m " if isinstance(processes, int) and processes > 1 else ""
-    return launcher + _folded([*words, "--output", str(record.folder)])
+    return launcher + _folded([*words, *_option("output", str(record.folder))])
 
 
 def prepare_command(manifest: Manifest, *, output: str) -> str:
@@ -111,6 +119,15 @@ def prepare_command(manifest: Manifest, *, output: str) -> str:
     for key in ("max_length", "max_ratio"):
         words += _option(key, getattr(rules, key))
     return _folded([*words, *_option("output", output)])
+
+
+def is_one_command(manifest: Manifest) -> bool:
+    """Whether `prepare_command` makes this very corpus: one from Python may have texts that a command cannot name."""
+    texts = (manifest.corpora, manifest.validation)
+    ordered = all(
+        [text.kind for text in part] == sorted((text.kind for text in part), key=_KINDS.index) for part in texts
+    )
+    return ordered and len({text.fields for part in texts for text in part if text.kind == "jsonl"}) <= 1
 
 
 def _text_options(prefix: str, text: TextRecord, fields: set[tuple[str, ...]]) -> list[str]:
