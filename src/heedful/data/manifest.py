@@ -105,6 +105,11 @@ class TextRecord:
     fields: tuple[str, ...] = ()
     """The source's and the target's field of JSON lines."""
 
+    def __post_init__(self) -> None:
+        found = len(self.paths), len(self.fields)
+        if self.kind and found != {"files": (2, 0), "tsv": (1, 0), "jsonl": (1, 2)}[self.kind]:
+            raise ValueError(f"{self.name!r:.80} has {found[0]} paths and {found[1]} fields, which {self.kind} has not")
+
 
 @dataclass(frozen=True)
 class RulesRecord:

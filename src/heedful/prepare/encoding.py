@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from heedful.background import Report
 from heedful.config import DataConfig
 from heedful.data import noise
 from heedful.data.corpus import SplitWriter
-from heedful.data.manifest import IntegerType, StoredFile, StoredSplit
+from heedful.data.manifest import IntegerType, StoredFile, StoredSplit, TextRecord
 from heedful.errors import SubwordError
 from heedful.prepare.gathering import Gathered, Spool
 from heedful.prepare.report import SideCounts
@@ -40,6 +40,10 @@ class Vocabularies:
     @property
     def folders(self) -> dict[str, str]:
         return {"source": _SHARED, "target": _SHARED} if self.source is self.target else dict(_SEPARATE)
+
+    def of(self, side: Literal["source", "target"]) -> Subwords:
+        """The subwords of this side."""
+        return self.source if side == "source" else self.target
 
     @property
     def id_type(self) -> type[np.uint16] | type[np.uint32]:
@@ -130,8 +134,13 @@ class Encoded:
 
     stored: StoredSplit
     files: dict[str, StoredFile]
-    kept: list[int]
+    texts: tuple[TextRecord, ...]
     counts: dict[str, SideCounts]
+
+    @property
+    def kept(self) -> int:
+        """Pairs, each counted once however often it is stored."""
+        return sum(text.kept for text in self.texts)
 
 
 class Again:
@@ -197,7 +206,11 @@ def encoded_text(
             per_corpus[block.corpus] += len(stay)
             tell("encoding" if split == "train" else "encoding validation", start, gathered.spool.pairs)
         stored = writer.close()
-    return Encoded(stored, writer.files, per_corpus, counts)
+    texts = tuple(
+        TextRecord(text.name, text.weight, read, kept, text.kind, tuple(map(str, text.paths)), text.fields)
+        for text, read, kept in zip(gathered.corpora, gathered.read, per_corpus, strict=True)
+    )
+    return Encoded(stored, writer.files, texts, counts)
 
 
 def _judged(

@@ -24,7 +24,6 @@ from heedful.data.manifest import (
     StoredFile,
     StoredVocabularies,
     StoredVocabulary,
-    TextRecord,
     read_manifest,
     write_manifest,
 )
@@ -82,15 +81,12 @@ def prepare(
             splits["valid"] = encoded_text(
                 validation, kept=everything, rules=judging_validation, split="valid", **common
             )
-        gathered = {"train": first, "valid": validation}
-        for name, what in (("train", "pairs"), ("valid", "validation pairs")):
-            if name in splits:
-                _require_some(gathered[name], sum(splits[name].kept), what)
-        records = {name: _records(gathered[name], split) for name, split in splits.items()}
-        report = _report(request, gathered, vocabularies, splits, records)
+            _require_some(validation, splits["valid"].kept, "validation pairs")
+        _require_some(first, splits["train"].kept, "pairs")
+        report = _report(request, first, validation, vocabularies, splits)
         spool.remove()
         validation_spool.remove()
-        _finish(folder, request, report, vocabularies, splits, records)
+        _finish(folder, request, report, vocabularies, splits)
     return report
 
 
@@ -142,18 +138,13 @@ def _validation_rules(request: Request) -> Rules:
 
 
 def _report(
-    request: Request,
-    gathered: dict[str, Gathered],
-    vocabularies: Vocabularies,
-    splits: dict[str, Encoded],
-    records: dict[str, tuple[TextRecord, ...]],
+    request: Request, first: Gathered, validation: Gathered, vocabularies: Vocabularies, splits: dict[str, Encoded]
 ) -> dict[str, Any]:
-    first, validation = gathered["train"], gathered["valid"]
     train, valid = splits["train"], splits.get("valid")
     report: dict[str, Any] = {
         "heedful": __version__,
-        "pairs": {"read": sum(first.read), "kept": sum(train.kept)},
-        "corpora": [dataclasses.asdict(record) for record in records["train"]],
+        "pairs": {"read": sum(first.read), "kept": train.kept},
+        "corpora": [dataclasses.asdict(record) for record in train.texts],
         "rules": rules_report(first.ledger, request.rules),
         "exclude": [
             {"file": str(found.path), "texts": found.texts, "found": found.found} for found in first.exclusions
@@ -162,8 +153,8 @@ def _report(
         "lengths": {},
         "characters": {},
     }
-    for side in ("source", "target"):
-        size = {"size": (vocabularies.source if side == "source" else vocabularies.target).vocab_size}
+    for side in SIDES:
+        size = {"size": vocabularies.of(side).vocab_size}
         counts = train.counts[side], valid.counts[side] if valid else None
         report["vocabulary"][side] = vocabulary_report(*counts, trained=size | vocabularies.trained)
         report["lengths"][side] = lengths_report(counts[0].lengths)
@@ -171,10 +162,10 @@ def _report(
     report["vocabulary"]["shared"] = vocabularies.source is vocabularies.target
     if valid:
         report["validation"] = {
-            "pairs": {"read": sum(validation.read), "kept": sum(valid.kept)},
-            "corpora": [dataclasses.asdict(record) for record in records["valid"]],
+            "pairs": {"read": sum(validation.read), "kept": valid.kept},
+            "corpora": [dataclasses.asdict(record) for record in valid.texts],
             "rules": rules_report(validation.ledger, _validation_rules(request)),
-            "lengths": {side: lengths_report(valid.counts[side].lengths) for side in ("source", "target")},
+            "lengths": {side: lengths_report(valid.counts[side].lengths) for side in SIDES},
         }
     report["notes"] = list(vocabularies.notes)
     if request.bpe_dropout:
@@ -185,26 +176,14 @@ def _report(
     return report
 
 
-def _records(gathered: Gathered, encoded: Encoded) -> tuple[TextRecord, ...]:
-    return tuple(
-        TextRecord(text.name, text.weight, read, kept, text.kind, tuple(map(str, text.paths)), text.fields)
-        for text, read, kept in zip(gathered.corpora, gathered.read, encoded.kept, strict=True)
-    )
-
-
 def _finish(
-    folder: Path,
-    request: Request,
-    report: dict[str, Any],
-    vocabularies: Vocabularies,
-    splits: dict[str, Encoded],
-    records: dict[str, tuple[TextRecord, ...]],
+    folder: Path, request: Request, report: dict[str, Any], vocabularies: Vocabularies, splits: dict[str, Encoded]
 ) -> None:
     """Write the small files; the manifest last."""
     files: dict[str, StoredFile] = {}
     entries: dict[str, StoredVocabulary] = {}
     for side in SIDES:
-        name, subwords = vocabularies.folders[side], getattr(vocabularies, side)
+        name, subwords = vocabularies.folders[side], vocabularies.of(side)
         path = subwords.save(folder / name)
         files[f"{name}/{path.name}"] = stored_file(path)
         entries[side] = StoredVocabulary(name, subwords.vocab_size, subwords.sha256)
@@ -215,8 +194,8 @@ def _finish(
     manifest = Manifest(
         id_type=vocabularies.id_type_name,
         vocabularies=StoredVocabularies(**entries),
-        corpora=records["train"],
-        validation=records.get("valid", ()),
+        corpora=splits["train"].texts,
+        validation=splits["valid"].texts if "valid" in splits else (),
         configuration=request.record(),
         splits={name: split.stored for name, split in splits.items()},
         files=files,

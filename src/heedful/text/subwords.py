@@ -17,12 +17,13 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from heedful.errors import SubwordError
-from heedful.files import read_small, reason, write_file
+from heedful.files import json_value, read_small, reason, write_file
 from heedful.symbols import CONTROL_TOKENS
 from heedful.text.words import word_pattern
 
@@ -102,7 +103,10 @@ class Subwords:
         except UnicodeDecodeError as error:
             raise SubwordError(f"{path} cannot be read: {error}") from None
         try:
+            _require_known_settings(json_value(text), str(path))
             tokenizer = Tokenizer.from_str(text)
+        except SubwordError:
+            raise
         except Exception as error:  # tokenizers raises plain Exception
             raise SubwordError(f"{path} is not a tokenizer file: {error}") from None
         return cls(tokenizer, where=str(path))
@@ -302,6 +306,16 @@ def _require_ours(description: dict, where: str, *, size: int) -> None:
     if any(problems.values()):
         found = "; ".join(problem for problem, found in problems.items() if found)
         raise SubwordError(f"{where} is not a vocabulary that heedful made: {found}")
+
+
+def _require_known_settings(file: Any, where: str) -> None:
+    """Settings of the model that `tokenizers` may not survive are found before it sees them."""
+    model = file.get("model") if isinstance(file, dict) else None
+    fixed = json.loads(_untrained().to_str())["model"]
+    if isinstance(model, dict) and any(
+        model[key] != fixed[key] for key in model.keys() & fixed if not _is_learned(key)
+    ):
+        raise SubwordError(f"{where} is not a vocabulary that heedful made: its model has other settings")
 
 
 def _is_learned(key: str) -> bool:
