@@ -216,6 +216,8 @@ STREAMS = {
     "one column": ("COLUMNS=1 heedful config --help >out; grep -q preset out", 0),
     "a billion columns": ("COLUMNS=1000000000 heedful config --help >out; grep -q preset out", 0),
     "a folder that is gone": ("mkdir gone; cd gone; rmdir ../gone; heedful models", 0),
+    "files of at most a kilobyte": ("ulimit -f 1; heedful config >out", 2),
+    "the same, unbuffered": ("ulimit -f 1; PYTHONUNBUFFERED=1 heedful config >out", 2),
     "text that is not UTF-8": ("heedful runs $'\\xff\\xfe'", 2),
     "a long name": (f"heedful runs {'a' * 300}", 2),
     "a very long path": (f"heedful runs {'a/' * 3000}", 2),

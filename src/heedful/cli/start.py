@@ -41,9 +41,14 @@ def prepare_streams() -> None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8", errors="replace"))  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
+        if isinstance(sys.stdout.buffer, io.RawIOBase):  # PYTHONUNBUFFERED: what a disk has no room for would be lost
+            sys.stdout = _buffered(io.FileIO(1, "w", closefd=False), sys.stdout.encoding, errors="replace")
     if not is_closed(sys.stderr) and not sys.stderr.isatty():
-        raw = io.BufferedWriter(_Log(2, "w", closefd=False))
-        sys.stderr = io.TextIOWrapper(raw, encoding=sys.stderr.encoding, errors="backslashreplace", line_buffering=True)
+        sys.stderr = _buffered(_Log(2, "w", closefd=False), sys.stderr.encoding, errors="backslashreplace")
+
+
+def _buffered(file: io.FileIO, encoding: str, *, errors: str) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BufferedWriter(file), encoding=encoding, errors=errors, line_buffering=True)
 
 
 def is_closed(stream: IO[Any]) -> bool:
