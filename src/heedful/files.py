@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -245,22 +246,22 @@ def sync(path: Path) -> None:
 
 
 def foreign_files(folder: Path, *, ours: Iterable[str]) -> list[str]:
-    """The files and folders in a folder that are not among these names; hidden ones of unfinished writing are ours."""
+    """The files in a folder, at any depth, that are not among these paths below it, but the first ten thousand.
+
+    Links are files. What is, or lies in, something hidden that was not written to its end is ours.
+    """
     known = {*ours, LOCK}
-    return sorted(
-        path.name for path in folder.iterdir() if path.name not in known and not _UNFINISHED.fullmatch(path.name)
-    )
+    there = (path.relative_to(folder) for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    finished = (path.as_posix() for path in there if not any(map(_UNFINISHED.fullmatch, path.parts)))
+    return sorted(itertools.islice((name for name in finished if name not in known), 10_000))
 
 
 def require_only_ours(folder: Path, *, ours: Iterable[str], error: type[HeedfulError], what: str) -> None:
     """Raise where removing a folder would remove a file, at any depth, that this program did not write.
 
-    ``ours``: the paths, below the folder, of what it wrote. Links are files: what they lead to stays.
+    ``ours``: the paths, below the folder, of what it wrote.
     """
-    known = {*ours, LOCK}
-    there = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
-    names = sorted(path.relative_to(folder).as_posix() for path in there if not _UNFINISHED.fullmatch(path.name))
-    if foreign := [name for name in names if name not in known]:
+    if foreign := foreign_files(folder, ours=ours):
         more = f" and {len(foreign) - 3:,} more" if len(foreign) > 3 else ""
         raise error(
             f"{folder} holds {', '.join(foreign[:3])}{more} beside the {what}, and replacing it would remove that too: "

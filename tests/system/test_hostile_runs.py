@@ -99,6 +99,7 @@ def _beside_the_subwords(run: Path) -> None:
 
 def _hidden(run: Path) -> None:
     (run / ".git").mkdir()
+    (run / ".git" / "HEAD").write_text("mine")
 
 
 def _broken(run: Path) -> None:
@@ -113,7 +114,7 @@ def _broken(run: Path) -> None:
         (_deep, "holds checkpoints/notes.txt beside the run"),
         (_in_a_checkpoint, "notes.txt beside the run"),
         (_beside_the_subwords, "holds tokenizer/raw.txt beside the run"),
-        (_hidden, "holds .git beside the run"),
+        (_hidden, "holds .git/HEAD beside the run"),
         (_broken, "run.json is damaged, or not JSON"),
     ],
 )
@@ -140,6 +141,9 @@ def test_overwrite_never_removes_the_corpus(run: Path, tmp_path: Path) -> None:
 
 
 def test_what_commands_wrote_into_a_run_goes_with_it(corpus: Path, run: Path) -> None:
+    unfinished = run / "checkpoints" / ".step-00000003.writing"
+    unfinished.mkdir()
+    (unfinished / MODEL).write_text("ours")
     for name in ("curves.png", "report.html", "events.out.tfevents.1", ".curves.png.123.0123abcd", "run.json.writing"):
         (run / name).write_text("ours")
     (run / "events").mkdir()

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from heedful import Transformer
 from heedful.errors import CheckpointError
-from heedful.runs.checkpoints import CLIPPING, LARGEST, SCALE, packed, quantised, unpacked
+from heedful.runs.checkpoints import CLIPPING, LARGEST, SCALE, as_stored, from_stored, quantised
 
 
 def small_model(seed: int = 1) -> Transformer:
@@ -74,7 +74,7 @@ def test_a_matrix_and_its_negative_are_stored_alike() -> None:
 @pytest.mark.parametrize(("storage", "tolerance"), [("float32", 0.0), ("bfloat16", 2**-8), ("int8", 0.02)])
 def test_weights_come_back_as_float32_and_vectors_of_int8_as_they_were(storage: str, tolerance: float) -> None:
     weights = small_model().state_dict()
-    back = unpacked(packed(weights, storage), storage, where="here")
+    back = from_stored(as_stored(weights, storage), storage, where="here")
     assert list(back) == list(weights)
     for name, value in weights.items():
         assert back[name].dtype == torch.float32
@@ -87,7 +87,7 @@ def test_a_model_says_nearly_the_same_with_int8() -> None:
     model, source, target = small_model(), torch.randint(3, 300, (4, 9)), torch.randint(3, 300, (4, 7))
     with torch.no_grad():
         expected = model(source, target).log_softmax(-1)
-        model.load_state_dict(unpacked(packed(model.state_dict(), "int8"), "int8", where="here"))
+        model.load_state_dict(from_stored(as_stored(model.state_dict(), "int8"), "int8", where="here"))
         got = model(source, target).log_softmax(-1)
     assert 0 < (got - expected).abs().max() < 0.1
     assert (got - expected).square().mean().sqrt() < 0.02 * expected.std()
@@ -97,7 +97,7 @@ def test_a_model_says_nearly_the_same_with_int8() -> None:
 def test_the_file_has_the_bytes_that_are_computed(tmp_path: Path, storage: str) -> None:
     weights = small_model().state_dict()
     path = tmp_path / "model.safetensors"
-    save_file(packed(weights, storage), path)
+    save_file(as_stored(weights, storage), path)
     head = int.from_bytes(path.read_bytes()[:8], "little")
     assert path.stat().st_size == 8 + head + sum(bytes_of(value, storage) for value in weights.values())
     kinds = {entry["dtype"] for name, entry in json.loads(path.read_bytes()[8 : 8 + head]).items()}
@@ -117,13 +117,13 @@ def test_no_parameter_has_a_name_that_could_be_a_scale() -> None:
 def test_what_cannot_be_stored_or_read_is_refused() -> None:
     weights = {"weight": torch.ones(2, 2)}
     with pytest.raises(CheckpointError, match="storage int4: must be one of float32, bfloat16, int8"):
-        packed(weights, "int4")
+        as_stored(weights, "int4")
     with pytest.raises(CheckpointError, match="there is stored as int4; this heedful reads"):
-        unpacked(weights, "int4", where="there")
+        from_stored(weights, "int4", where="there")
     with pytest.raises(CheckpointError, match="weight holds weights that are not numbers"):
-        packed({"weight": torch.tensor([[1.0, torch.nan]])}, "int8")
-    stored = packed(weights, "int8")
+        as_stored({"weight": torch.tensor([[1.0, torch.nan]])}, "int8")
+    stored = as_stored(weights, "int8")
     for scale in (None, torch.ones(3)):
         wrong = {"weight": stored["weight"]} | ({} if scale is None else {"weight" + SCALE: scale})
         with pytest.raises(CheckpointError, match="there has no scale for each row of weight"):
-            unpacked(wrong, "int8", where="there")
+            from_stored(wrong, "int8", where="there")

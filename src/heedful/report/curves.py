@@ -14,7 +14,7 @@ from heedful.report.charts import FEW_POINTS, HEIGHT, WIDTH, Chart, Figure, Seri
 from heedful.report.pages import Section, section
 from heedful.report.picture import Mark, Picture, Point, Stroke, Words, inset
 from heedful.runs.descriptions import read_run
-from heedful.runs.metrics import Metrics, Sample, TrainLine, ValidationLine, number, read_metrics
+from heedful.runs.metrics import Metrics, Sample, TrainLine, ValidationLine, measured, read_metrics
 
 _CURVES = "curves.png"
 _SHOWN_VALIDATIONS = 8
@@ -129,11 +129,11 @@ def _figures(metrics: Metrics) -> list[Figure]:
 
 def _points(lines: Sequence[TrainLine | ValidationLine], key: str) -> list[Point]:
     """(step, value) of each line; the last one of lines with the same step."""
-    return list({line.step: (line.step, number(line, key)) for line in lines}.values())
+    return list({line.step: (line.step, measured(line, key)) for line in lines}.values())
 
 
 def _clock(lines: Sequence[TrainLine], key: str) -> list[Point]:
-    return list({line.step: (line.step, number(line.wall, key)) for line in lines}.values())
+    return list({line.step: (line.step, measured(line.wall, key)) for line in lines}.values())
 
 
 def _bleu_or_memory(metrics: Metrics) -> Chart:
@@ -221,9 +221,9 @@ def _caption(figure: Figure, left: float, top: float) -> list[Mark]:
 
 
 def _numbers(kind: str, line: TrainLine | ValidationLine, keys: tuple[str, ...]) -> list[tuple[str, float]]:
-    named = [(f"{kind}/{key}", number(line, key)) for key in keys]
+    named = [(f"{kind}/{key}", measured(line, key)) for key in keys]
     if isinstance(line, TrainLine):
-        named += [(f"{kind}_wall/{key}", number(line.wall, key)) for key in _WALL]
+        named += [(f"{kind}_wall/{key}", measured(line.wall, key)) for key in _WALL]
     return [(name, value) for name, value in named if math.isfinite(value)]
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from heedful.data.manifest import TOKENIZER
 from heedful.errors import CheckpointError
 from heedful.files import new_folder, read_small, reason, require_replaceable, sha256
-from heedful.runs.checkpoints import packed
+from heedful.runs.checkpoints import as_stored
 from heedful.runs.descriptions import (
     MODEL,
     RUN,
@@ -55,7 +55,7 @@ def write_bundle(
     card = _own_card(saved.run) if card is None else card
     description = _without_origin(saved.description, spoken or languages(saved.description))
     _require_no_links(saved)
-    weights = packed(saved.model.state_dict(), storage)
+    weights = as_stored(saved.model.state_dict(), storage)
     try:
         with new_folder(folder, error=CheckpointError) as place:
             copy_subwords(saved.run, place, description.vocabularies)

@@ -26,9 +26,9 @@ from heedful.files import new_folder, reason, sha256
 from heedful.runs.descriptions import MODEL, OPTIMIZER, CheckpointState, read_state, write_state
 from heedful.runs.folder import AVERAGED, Entry, entries
 
-WITH_OPTIMIZER = 2
+_WITH_OPTIMIZER = 2
 """Of the last checkpoints, how many keep their optimiser: the newest, and one to fall back on."""
-STORAGES = ("float32", "bfloat16", "int8")
+_STORAGES = ("float32", "bfloat16", "int8")
 SCALE = "/scale"
 LARGEST = 127
 """−128 is left out, so that a matrix and its negative are stored alike."""
@@ -75,7 +75,7 @@ def write_checkpoint(run: Path, checkpoint: Checkpoint) -> Path:
 def read_checkpoint(folder: Path, *, optimizer: bool = True) -> Checkpoint:
     """Read a checkpoint, once its hashes have been found right; weights stored small come as float32."""
     state = read_state(folder)
-    model = unpacked(_read_tensors(folder, MODEL, state), state.storage, where=str(folder / MODEL))
+    model = from_stored(_read_tensors(folder, MODEL, state), state.storage, where=str(folder / MODEL))
     moments = _read_tensors(folder, OPTIMIZER, state) if optimizer else {}
     return Checkpoint(state.step, model, moments, state.state, state.scheduled)
 
@@ -114,7 +114,7 @@ def prune(run: Path, *, keep: int, best: int | None) -> None:
             remaining.append(entry)
         else:
             shutil.rmtree(entry.folder, ignore_errors=True)
-    for entry in remaining[:-WITH_OPTIMIZER]:
+    for entry in remaining[:-_WITH_OPTIMIZER]:
         (entry.folder / OPTIMIZER).unlink(missing_ok=True)
 
 
@@ -180,10 +180,10 @@ def require_finite(weights: Mapping[str, Tensor], *, where: str) -> None:
             raise CheckpointError(f"{where}: {name} holds weights that are not numbers: its training broke down")
 
 
-def packed(weights: Mapping[str, Tensor], storage: str) -> dict[str, Tensor]:
+def as_stored(weights: Mapping[str, Tensor], storage: str) -> dict[str, Tensor]:
     """The weights as a file of this storage has them."""
-    if storage not in STORAGES:
-        raise CheckpointError(f"storage {storage}: must be one of {', '.join(STORAGES)}")
+    if storage not in _STORAGES:
+        raise CheckpointError(f"storage {storage}: must be one of {', '.join(_STORAGES)}")
     require_finite(weights, where="the model")
     if storage != "int8":
         kind = torch.bfloat16 if storage == "bfloat16" else torch.float32
@@ -197,12 +197,12 @@ def packed(weights: Mapping[str, Tensor], storage: str) -> dict[str, Tensor]:
     return stored
 
 
-def unpacked(stored: Mapping[str, Tensor], storage: str | None, *, where: str) -> dict[str, Tensor]:
-    """What `packed` made, as float32; weights that were never packed (``None``) stay as they are."""
+def from_stored(stored: Mapping[str, Tensor], storage: str | None, *, where: str) -> dict[str, Tensor]:
+    """What `as_stored` made, as float32; weights that were stored by training (``None``) stay as they are."""
     if storage is None:
         return dict(stored)
-    if storage not in STORAGES:
-        raise CheckpointError(f"{where} is stored as {storage!s:.40}; this heedful reads {', '.join(STORAGES)}")
+    if storage not in _STORAGES:
+        raise CheckpointError(f"{where} is stored as {storage!s:.40}; this heedful reads {', '.join(_STORAGES)}")
     weights: dict[str, Tensor] = {}
     for name, value in stored.items():
         if not name.endswith(SCALE):

@@ -16,7 +16,7 @@ from pathlib import Path
 from heedful.config import did_you_mean
 from heedful.data.manifest import TOKENIZER, StoredVocabularies, StoredVocabulary
 from heedful.errors import CheckpointError, TrainingError
-from heedful.files import LOCK, foreign_files, locked, read_small, reason, write_file
+from heedful.files import LOCK, foreign_files, locked, read_small, reason, require_only_ours, write_file
 from heedful.runs.descriptions import MODEL, OPTIMIZER, RUN, STATE, STATUS, read_state, require_run
 from heedful.runs.metrics import METRICS
 
@@ -26,7 +26,7 @@ DEFAULT_MODEL = "en-de-small"
 AVERAGED, CARD = "averaged", "README.md"
 _CHECKPOINTS = "checkpoints"
 SUBWORDS = ("tokenizer", "source-tokenizer", "target-tokenizer")
-_OURS = (RUN, STATUS, METRICS, _CHECKPOINTS, AVERAGED, *SUBWORDS, "curves.png", "report.html")
+_SUBWORD_FILES = tuple(f"{folder}/{TOKENIZER}" for folder in SUBWORDS)
 
 
 def bundled_models() -> dict[str, Path]:
@@ -141,12 +141,7 @@ def remove_run(run: Path, *, corpus: Path) -> None:
         require_run(run)
     except CheckpointError as error:
         raise TrainingError(f"{error}; --overwrite removes nothing but a run: give another folder") from None
-    if foreign := _foreign(run):
-        more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
-        raise TrainingError(
-            f"{run} holds {', '.join(foreign[:3])}{more} beside the run, and --overwrite would remove that too: "
-            "move it elsewhere, or give another folder"
-        )
+    require_only_ours(run, ours=_our_files(run), error=TrainingError, what="run")
     for path in sorted(run.iterdir(), key=lambda path: path.name == RUN):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -156,30 +151,19 @@ def remove_run(run: Path, *, corpus: Path) -> None:
 
 def _require_ours_or_a_run(run: Path) -> None:
     """Raise for a folder of other things. What a run leaves that was killed before its ``run.json`` is nothing."""
-    if not (run / RUN).exists() and (foreign := foreign_files(run, ours=SUBWORDS) or _foreign(run)):
+    if not (run / RUN).exists() and (foreign := foreign_files(run, ours=_SUBWORD_FILES)):
         raise TrainingError(
             f"{run} holds other files and is not a run (no {RUN} in it, but {', '.join(foreign[:3])}): "
             "give another folder"
         )
 
 
-def _foreign(run: Path) -> list[str]:
-    """What lies in the folder of a run, at any depth, and no run writes."""
-    found = [name for name in foreign_files(run, ours=_OURS) if not _holds_only_events(run / name)]
-    inner = {AVERAGED: (MODEL, STATE), **dict.fromkeys(SUBWORDS, (TOKENIZER,))}
-    steps = [entry.folder.name for entry in entries(run)]
-    inner |= {_CHECKPOINTS: tuple(steps)} | {f"{_CHECKPOINTS}/{step}": (MODEL, OPTIMIZER, STATE) for step in steps}
-    for place, ours in inner.items():
-        folder = run / place
-        if folder.is_dir() and not folder.is_symlink():  # a link is removed, what it leads to is not
-            found += [f"{place}/{name}" for name in foreign_files(folder, ours=ours)]
-    return found
-
-
-def _holds_only_events(path: Path) -> bool:
-    """Whether this is a folder, or a file, of TensorBoard's that `heedful curves` wrote."""
-    inside = list(path.iterdir()) if path.is_dir() and not path.is_symlink() else [path]
-    return bool(inside) and all(each.name.startswith("events.out.tfevents.") and each.is_file() for each in inside)
+def _our_files(run: Path) -> list[str]:
+    """All that a run, and the commands that look at it, write into its folder."""
+    weights = [AVERAGED, *(f"{_CHECKPOINTS}/{entry.folder.name}" for entry in entries(run))]
+    events = [path.relative_to(run).as_posix() for path in run.rglob("events.out.tfevents.*")]  # TensorBoard's
+    checkpoints = [f"{folder}/{name}" for folder in weights for name in (MODEL, OPTIMIZER, STATE)]
+    return [RUN, STATUS, METRICS, "curves.png", "report.html", *_SUBWORD_FILES, *checkpoints, *events]
 
 
 def _remove_if_empty(folder: Path) -> None:

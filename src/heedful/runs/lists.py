@@ -145,14 +145,14 @@ def languages(description: RunDescription) -> Languages | None:
     """The languages of source and target: what ``run.json`` says, or else the endings of the corpus's files."""
     if description.languages is not None:
         return description.languages
-    pairs = {tuple(_ending(path) for path in text.paths) for text in training_texts(description)}
+    pairs = {tuple(_ending(path) for path in text.paths) for text in _training_texts(description)}
     if len(pairs) != 1:
         return None
     (pair,) = pairs
     return Languages(*pair) if len(pair) == 2 and all(pair) and pair[0] != pair[1] else None
 
 
-def training_texts(description: RunDescription) -> tuple[TextRecord, ...]:
+def _training_texts(description: RunDescription) -> tuple[TextRecord, ...]:
     """The texts that a model was trained on, if the prepared corpus is still there."""
     try:
         return read_manifest(Path(description.data.folder)).corpora if description.data.folder else ()
@@ -240,7 +240,7 @@ def _model(folder: Path, model: str, *, bundled: bool) -> ListedModel | None:
 
 def _kind_and_text(description: RunDescription) -> str:
     """As in ``small; train.en and train.de``."""
-    corpora = [" and ".join(PurePath(path).name for path in text.paths) for text in training_texts(description)]
+    corpora = [" and ".join(PurePath(path).name for path in text.paths) for text in _training_texts(description)]
     more = [f"{len(corpora) - _MOST_NAMES} more"] if len(corpora) > _MOST_NAMES else []
     text = ", ".join([*corpora[:_MOST_NAMES], *more])
     return f"{description.kind}; {text}" if text else description.kind

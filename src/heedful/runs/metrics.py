@@ -112,18 +112,13 @@ class Metrics:
     problems: tuple[str, ...]
 
 
-def as_json(line: MetricLine) -> dict[str, Any]:
-    """A line as the file has it."""
-    return {"kind": line.kind, **dataclasses.asdict(line)}
-
-
 def append_line(run: Path, line: MetricLine) -> None:
     """Add one line; a process killed in the middle leaves half a line, which a resumed run cuts off."""
     with (run / METRICS).open("a", encoding="utf-8", errors="backslashreplace") as file:
-        file.write(json.dumps(as_json(line), ensure_ascii=False) + "\n")
+        file.write(json.dumps({"kind": line.kind, **dataclasses.asdict(line)}, ensure_ascii=False) + "\n")
 
 
-def number(line: TrainLine | ValidationLine | Wall, name: str) -> float:
+def measured(line: TrainLine | ValidationLine | Wall, name: str) -> float:
     """A figure of a line, NaN where it was not measured."""
     value = getattr(line, name)
     return math.nan if value is None else float(value)

@@ -23,7 +23,7 @@ from heedful.runs.lists import Run, run_state
 from heedful.runs.metrics import METRICS, Metrics, read_metrics
 from heedful.runs.models import read_subwords
 
-CLEANING = "report.json"
+_CLEANING = "report.json"
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,8 @@ def _corpus(description: RunDescription, *, samples: int) -> CorpusRecord:
     if _sha256(folder / MANIFEST) != description.data.manifest_sha256:
         raise CorpusError(f"{folder} now holds another corpus than the one that the run was trained on")
     # As prepare wrote it, or not at all: then every field is what it should be.
-    sound = CLEANING in manifest.files and _sha256(folder / CLEANING) == manifest.files[CLEANING].sha256
-    cleaning = read_json(folder / CLEANING, error=CorpusError) if sound else {}
+    sound = _CLEANING in manifest.files and _sha256(folder / _CLEANING) == manifest.files[_CLEANING].sha256
+    cleaning = read_json(folder / _CLEANING, error=CorpusError) if sound else {}
     found = described(folder, samples=samples, seed=1, verify=False)["samples"]
     return CorpusRecord(folder, manifest, cleaning, found)
 
