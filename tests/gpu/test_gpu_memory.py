@@ -23,8 +23,10 @@ pytestmark = [
 BUDGETS = ("training.source_tokens=8192", "training.target_tokens=8192")
 
 
+# dynamo's own look at the inputs
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning")
 @pytest.mark.parametrize("preset", ["small", "base"])
-def test_the_estimate_is_what_captured_steps_take_or_at_most_twice_as_much(preset: str, tmp_path: Path) -> None:
+def test_the_estimate_is_within_a_quarter_of_what_captured_steps_take(preset: str, tmp_path: Path) -> None:
     data, device = write_toy(tmp_path / "toy", task="copy", pairs=6000), torch.device("cuda")
     expected = make_plan(data, preset=preset, settings=BUDGETS, accelerator="H200").memory.total
     torch.cuda.empty_cache()
@@ -38,6 +40,5 @@ def test_the_estimate_is_what_captured_steps_take_or_at_most_twice_as_much(prese
         trainer.step(batches.step(step))
     torch.cuda.synchronize()
     taken = torch.cuda.max_memory_reserved()
-    print(f"{preset}: {taken / 2**30:.2f} GiB taken, {expected / 2**30:.2f} expected")
-    assert taken <= 1.25 * expected
-    assert expected <= 2 * taken
+    # On an H200: 1.92 GiB taken and 1.86 expected (small), 6.87 and 7.49 (base).
+    assert expected == pytest.approx(taken, rel=0.25)

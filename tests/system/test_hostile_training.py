@@ -8,13 +8,16 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from tests.training_toys import write_toy
 
+from heedful.cli.main import main
 from heedful.errors import TrainingError
 from heedful.presets import resolve
 from heedful.search.model_search import greedy_translations
@@ -177,3 +180,59 @@ def test_memory_that_ends_in_the_middle_of_a_run_leaves_its_checkpoints_and_the_
     status = json.loads((tmp_path / "run" / "status.json").read_text())
     assert (status["state"], status["why"].partition(" (")[0]) == ("failed", "out of memory")
     assert (tmp_path / "run" / "checkpoints" / "step-00000004").is_dir()
+
+
+@pytest.mark.parametrize("command", ["train", "plan"])
+@pytest.mark.parametrize(
+    "setting",
+    ["training.minutes=inf", "training.micro_batches=1000000000", "training.steps=1" + "0" * 30, "training.seed=-1"],
+)
+def test_numbers_that_cannot_be_meant_end_at_once(
+    command: str, setting: str, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What may be is said by config.py; here: that nothing is begun with what may not."""
+    output = ["--output", str(tmp_path / "run")] if command == "train" else ["--accelerator", "H100"]
+    with pytest.raises(SystemExit) as left:
+        main([command, str(corpus), "--preset", "tiny", "--set", setting, *output])
+    assert left.value.code == 2
+    assert setting.partition("=")[0] in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("threads", ["-7", "0", "1.5", "inf"])
+def test_threads_that_cannot_be_are_refused(
+    threads: str, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["train", str(corpus), "--preset", "tiny", "--threads", threads, "--output", str(tmp_path / "run")])
+    assert left.value.code == 2
+    assert "--threads" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def broken_states() -> dict[str, Callable[[dict[str, Any]], object]]:
+    return {
+        "empty": lambda state: "",
+        "no JSON": lambda state: "{",
+        "no hashes": lambda state: json.dumps({**state, "files": {}}),
+        "another step": lambda state: json.dumps({**state, "step": 11}),
+        "nested": lambda state: "[" * 200_000,
+        "no progress": lambda state: json.dumps({**state, "state": {}}),
+        "progress of another type": lambda state: json.dumps({**state, "state": {"progress": {"step": "12"}}}),
+    }
+
+
+@pytest.mark.parametrize("how", broken_states())
+def test_a_newest_checkpoint_that_cannot_be_read_gives_way_to_the_one_before(
+    how: str, corpus: Path, tmp_path: Path
+) -> None:
+    run(corpus, tmp_path / "run")
+    weights = (tmp_path / "run" / "checkpoints" / "step-00000012" / "model.safetensors").read_bytes()
+    path = tmp_path / "run" / "checkpoints" / "step-00000012" / "state.json"
+    path.write_text(str(broken_states()[how](json.loads(path.read_text()))))
+    seen = run(corpus, tmp_path / "run", resume=True)
+    warned = [event.text for event in seen if isinstance(event, events.Warned)]
+    assert any("using the one before" in text for text in warned)
+    assert isinstance(seen[-1], events.Ended)
+    assert seen[-1].step == 12
+    assert path.with_name("model.safetensors").read_bytes() == weights, "steps 9 to 12 were taken again"

@@ -129,10 +129,10 @@ def test_a_run_killed_ten_times_ends_with_the_same_bits(
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(5))
-def test_a_run_killed_fifty_times_ends_with_the_same_bits(
+def test_five_more_runs_killed_ten_times_each_end_with_the_same_bits(
     corpus: Path, uninterrupted: dict[str, object], tmp_path: Path, seed: int
 ) -> None:
-    run_with_kills(corpus, tmp_path / "run", kills=10, seed=100 + seed)
+    assert run_with_kills(corpus, tmp_path / "run", kills=10, seed=100 + seed) == 10
     assert fingerprint(tmp_path / "run") == uninterrupted
 
 

@@ -34,13 +34,11 @@ from heedful.planning.memory import MemoryEstimate, memory_estimate
 from heedful.presets import parameter_count, resolve
 from heedful.training.flops import (
     MATMUL_SHARE,
-    Scores,
-    attention_scores,
+    batch_flops,
     expected_share,
     nominal_memory,
     paper_flops,
     peak_flops,
-    step_flops,
 )
 
 FEW_TOKENS = 8192
@@ -234,23 +232,12 @@ def _target(accelerator: str | None, config: Config, gpus: int, problems: list[s
 def _mean_step(checked: _Checked) -> tuple[float, float, float]:
     """Source tokens, target tokens and operations of a step: an epoch's, divided by its steps."""
     corpus, model = checked.corpus, checked.config.model
-    steps = checked.schedule.steps_per_epoch
-    source_tokens = target_tokens = 0.0
-    encoder = decoder = cross = 0.0
-    for weight in np.unique(corpus.weights):
-        pairs = corpus.weights == weight
-        lengths = corpus.lengths.of(pairs)
-        share = float(weight) / steps
-        scores = attention_scores(lengths.source, target_lengths=lengths.target, neighbourhood=model.neighbourhood)
-        source_tokens += share * lengths.totals[0]
-        target_tokens += share * lengths.totals[1]
-        encoder, decoder, cross = (
-            mean + share * more
-            for mean, more in ((encoder, scores.encoder), (decoder, scores.decoder), (cross, scores.cross))
-        )
-    sizes = {"source_tokens": source_tokens, "target_tokens": target_tokens}
-    scores = Scores(encoder, decoder, cross)
-    flops = step_flops(model, vocab_size=checked.vocabulary.target, scores=scores, **sizes)
+    totals = np.zeros(3)
+    for weight in np.unique(corpus.weights):  # how often its pairs come in an epoch
+        lengths = corpus.lengths.of(corpus.weights == weight)
+        flops = batch_flops(model, vocab_size=checked.vocabulary.target, lengths=lengths)
+        totals += float(weight) * np.array([*lengths.totals, flops])
+    source_tokens, target_tokens, flops = (totals / checked.schedule.steps_per_epoch).tolist()
     return source_tokens, target_tokens, flops
 
 

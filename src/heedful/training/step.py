@@ -137,7 +137,7 @@ class Trainer:
             hidden = self.model.decode(micro.target_input, memory, micro.target_layout, micro.source_layout)
         vectors, targets = hidden.flatten(0, -2), micro.target_output.flatten()
         if not isinstance(micro.target_layout, Packed) and hidden.device.type == "cpu":
-            real = targets != PAD  # a CPU does not wait for itself, and the vocabulary is the dearest product
+            real = targets != PAD  # a CPU does not wait for itself, and the map to the vocabulary is expensive
             vectors, targets = vectors[real], targets[real]
         return output_losses(
             vectors,
