@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from heedful.config import ModelConfig
 from heedful.model.attention_kernels import choose_attention
 from heedful.model.transformer import Transformer
 from heedful.search.beam_search import CHUNK, top_words
@@ -26,8 +27,8 @@ SUBWORDS = [b"", b"", b"", *(f"{' ' if n % 3 else ''}{'abc'[n % 3]}{n % 7 or ''}
 def model_with_ties() -> Transformer:
     """Of every two words one has the vector of the other: their scores are equal to the last bit."""
     torch.manual_seed(0)
-    sizes = {"d_model": 64, "d_ff": 128, "num_heads": 4, "encoder_layers": 2, "decoder_layers": 2}
-    model = Transformer(vocab_size=VOCAB, **sizes).eval()
+    config = ModelConfig(d_model=64, d_ff=128, num_heads=4, encoder_layers=2, decoder_layers=2)
+    model = Transformer(config, vocab_size=VOCAB).eval()
     with torch.no_grad():
         model.embedding.weight.mul_(2)
         model.embedding.weight[VOCAB // 2 :] = model.embedding.weight[: VOCAB // 2]

@@ -17,10 +17,10 @@ from heedful.search.options import SearchOptions, conflicts, rule_of
 if TYPE_CHECKING:
     from heedful.search.translator import Translator
 
-MODEL = Group("Model", sort_key=1)
-SEARCH = Group("Search", sort_key=2)
+_MODEL = Group("Model", sort_key=1)
+_SEARCH = Group("Search", sort_key=2)
 _OF_MODEL = ("beam_size", "length_penalty", "max_extra_length")
-SPARE_BEAMS = 12
+_SPARE_BEAMS = 12
 """Beams beyond the number of translations that are wanted: many of them spell the same text in other subwords."""
 
 
@@ -38,20 +38,20 @@ class ModelOptions:
         _option(
             "The folder of a run or of one of its checkpoints (RUN/checkpoints/step-N), or the name of a model that "
             f"`heedful models` lists; {DEFAULT_MODEL} when not given.",
-            MODEL,
+            _MODEL,
             show_default=False,
         ),
     ] = None
-    device: Annotated[str, _option("auto, cpu, cuda or cuda:N.", MODEL)] = "auto"
+    device: Annotated[str, _option("auto, cpu, cuda or cuda:N.", _MODEL)] = "auto"
     precision: Annotated[
-        str, _option("auto (bfloat16 on CUDA, else float32), bfloat16, float32 or float64.", MODEL)
+        str, _option("auto (bfloat16 on CUDA, else float32), bfloat16, float32 or float64.", _MODEL)
     ] = "auto"
     batch_size: Annotated[
         int,
         whole_number(0, 65_536),
-        _option("Sentences decoded together; 0: what suits the device (32 on a CPU, 256 on CUDA).", MODEL),
+        _option("Sentences decoded together; 0: what suits the device (32 on a CPU, 256 on CUDA).", _MODEL),
     ] = 0
-    threads: Annotated[Threads, _option("CPU threads; all cores when not given.", MODEL)] = None
+    threads: Annotated[Threads, _option("CPU threads; all cores when not given.", _MODEL)] = None
 
     def named(self) -> ModelOptions:
         """The same with the default model where none was given, if heedful came with it."""
@@ -97,7 +97,7 @@ def _search(name: str) -> Parameter:
     text = rule.help if rule.choices else rule.help[0].upper() + rule.help[1:]
     for other in _OF_MODEL:
         text = text.replace(other, _flag(other))
-    return _option(f"{text} ({own} {default}).", SEARCH, show_default=False, converter=bounds)
+    return _option(f"{text} ({own} {default}).", _SEARCH, show_default=False, converter=bounds)
 
 
 @Parameter(name="*")
@@ -112,10 +112,10 @@ class SearchChoices:
     max_length: Annotated[int | None, _search("max_length")] = None
     stop: Annotated[Literal["exact", "enough"] | None, _search("stop")] = None
     greedy: Annotated[
-        bool, _option("Take the most probable subword each time: faster, and a little worse.", SEARCH, negative=())
+        bool, _option("Take the most probable subword each time: faster, and a little worse.", _SEARCH, negative=())
     ] = False
     sample: Annotated[
-        bool, _option("Draw subwords by their probability; --beam-size samples a sentence.", SEARCH, negative=())
+        bool, _option("Draw subwords by their probability; --beam-size samples a sentence.", _SEARCH, negative=())
     ] = False
     temperature: Annotated[float | None, _search("temperature")] = None
     top_k: Annotated[int | None, _search("top_k")] = None
@@ -126,7 +126,7 @@ class SearchChoices:
         _option(
             "A text that no translation may hold, however its subwords spell it; may be repeated. Whole words, upper "
             "and lower case apart: Hund forbids neither Hunde nor hund.",
-            SEARCH,
+            _SEARCH,
             negative=(),
         ),
     ] = ()
@@ -155,7 +155,7 @@ class SearchChoices:
         if self.greedy:
             beam_size = 1
         elif n_best > 1:
-            beam_size = n_best if self.sample else max(beam_size, n_best + SPARE_BEAMS)
+            beam_size = n_best if self.sample else max(beam_size, n_best + _SPARE_BEAMS)
         elif self.sample:
             beam_size = 1
         chosen = {"beam_size": beam_size, "n_best": n_best, "method": method, **given}

@@ -15,7 +15,7 @@ from heedful.errors import TextError
 from heedful.files import COMPRESSED, new_file, require_free
 from heedful.text.reading import LONGEST_LINE, require_readable
 
-MOST_AT_ONCE = 4096
+_MOST_AT_ONCE = 4096
 """Lines of standard input that are handed on together."""
 
 
@@ -35,7 +35,7 @@ def standard_input() -> Iterator[list[str]]:
     """The lines of standard input, as many together as are there: somebody who types gets an answer to each line."""
     if is_closed(sys.stdin):
         raise TextError("standard input is closed: give text, or --input FILE")
-    waiting: queue.Queue[str | BaseException | None] = queue.Queue(maxsize=MOST_AT_ONCE)
+    waiting: queue.Queue[str | BaseException | None] = queue.Queue(maxsize=_MOST_AT_ONCE)
 
     def read() -> None:
         try:
@@ -61,7 +61,7 @@ def standard_input() -> Iterator[list[str]]:
                 ended = True
                 break
             block.append(item)
-            if len(block) == MOST_AT_ONCE or waiting.empty():
+            if len(block) == _MOST_AT_ONCE or waiting.empty():
                 break
             item = waiting.get()
         if block:

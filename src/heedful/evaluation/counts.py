@@ -17,7 +17,7 @@ from heedful.errors import ScoreError
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
 
-CHRF_BETA = 2
+_CHRF_BETA = 2
 """How much more recall counts than precision; sacreBLEU's default."""
 
 
@@ -59,16 +59,16 @@ def bleu_counts(outputs: Sequence[str], references: Sequence[str]) -> Counted:
 
     metric = BLEU(force=True)  # silences a remark on standard error; system_report makes it
     rows = sentence_rows(metric, outputs, references)
-    return Counted("BLEU", str(metric.get_signature()), rows, smoothed_bleu)
+    return Counted("BLEU", str(metric.get_signature()), rows, _smoothed_bleu)
 
 
 def chrf_counts(outputs: Sequence[str], references: Sequence[str]) -> Counted:
     """chrF of character n-grams up to six, recall twice as important as precision."""
     from sacrebleu.metrics.chrf import CHRF
 
-    metric = CHRF(beta=CHRF_BETA)
+    metric = CHRF(beta=_CHRF_BETA)
     rows = sentence_rows(metric, outputs, references)
-    return Counted(f"chrF{CHRF_BETA}", str(metric.get_signature()), rows, chrf)
+    return Counted(f"chrF{_CHRF_BETA}", str(metric.get_signature()), rows, chrf)
 
 
 def ter_counts(outputs: Sequence[str], references: Sequence[str]) -> Counted:
@@ -86,7 +86,7 @@ def unsmoothed_bleu(sums: np.ndarray) -> np.ndarray:
     return _bleu(sums, matches / np.maximum(totals, 1))
 
 
-def smoothed_bleu(sums: np.ndarray) -> np.ndarray:
+def _smoothed_bleu(sums: np.ndarray) -> np.ndarray:
     """The same, but the first order without a match counts as half a match, the next as a quarter, and so on."""
     matches, totals = sums[..., 2:6], sums[..., 6:10]
     halved = 0.5 ** np.cumsum(matches == 0, axis=-1)
@@ -101,8 +101,8 @@ def chrf(sums: np.ndarray) -> np.ndarray:
     orders = np.maximum(counted.sum(axis=-1), 1)
     precision = (counted * of_both / np.maximum(of_output, 1)).sum(axis=-1) / orders
     recall = (counted * of_both / np.maximum(of_reference, 1)).sum(axis=-1) / orders
-    weighted = CHRF_BETA**2 * precision + recall
-    return 100 * (1 + CHRF_BETA**2) * precision * recall / np.where(weighted > 0, weighted, 1)
+    weighted = _CHRF_BETA**2 * precision + recall
+    return 100 * (1 + _CHRF_BETA**2) * precision * recall / np.where(weighted > 0, weighted, 1)
 
 
 def edit_rate(sums: np.ndarray) -> np.ndarray:
@@ -111,7 +111,7 @@ def edit_rate(sums: np.ndarray) -> np.ndarray:
     return 100 * np.where(words > 0, edits / np.maximum(words, 1), edits > 0)
 
 
-def require_pairs(outputs: Sequence[str], references: Sequence[str]) -> None:
+def _require_pairs(outputs: Sequence[str], references: Sequence[str]) -> None:
     """Every output has its reference, and there is one."""
     if len(outputs) != len(references):
         raise ScoreError(f"{len(outputs):,} translations and {len(references):,} references: each needs its own")
@@ -121,7 +121,7 @@ def require_pairs(outputs: Sequence[str], references: Sequence[str]) -> None:
 
 def sentence_rows(metric: Metric, outputs: Sequence[str], references: Sequence[str]) -> np.ndarray:
     """A row of sacreBLEU's counts for each sentence."""
-    require_pairs(outputs, references)
+    _require_pairs(outputs, references)
     # Not public, but what sacreBLEU's own tests of significance start from; ours hold the sums to its public scores.
     return np.array(metric._extract_corpus_statistics(list(outputs), [list(references)]), dtype=np.float64)
 

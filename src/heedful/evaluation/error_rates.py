@@ -51,16 +51,11 @@ def error_rates(outputs: Sequence[Symbols], references: Sequence[Sequence[Symbol
     for place, (output, allowed) in enumerate(zip(outputs, references, strict=True), start=1):
         if not any(allowed):
             raise ScoreError(f"output {place:,} has no reference to be compared with")
-        distance, length = nearest(output, allowed)
+        # Of several references that are as near, the first.
+        distances = [(edit_distance(output, reference), len(reference)) for reference in allowed]
+        distance, length = min(distances, key=lambda pair: pair[0])
         wrong, edits, symbols = wrong + (distance > 0), edits + distance, symbols + length
     return ErrorRates(len(outputs), wrong, edits, symbols)
-
-
-def nearest(output: Symbols, references: Sequence[Symbols]) -> tuple[int, int]:
-    """The distance to the nearest reference and the length of that reference, the first of several as near."""
-    return min(
-        ((edit_distance(output, reference), len(reference)) for reference in references), key=lambda pair: pair[0]
-    )
 
 
 def edit_distance(a: Symbols, b: Symbols) -> int:

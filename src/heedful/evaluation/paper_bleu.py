@@ -8,12 +8,13 @@ without smoothing. The package ``sacremoses`` is an extra.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from pathlib import PurePath
+from collections.abc import Sequence
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from heedful.errors import MissingExtraError, ScoreError
 from heedful.evaluation.counts import Counted, sentence_rows, unsmoothed_bleu
+from heedful.files import without_compression
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -33,7 +34,6 @@ LANGUAGES = frozenset(_CODES.split())
 
 # Not every hyphen of a-b-c: a match begins where the last one ended, in the authors' Perl as here.
 _HYPHEN = re.compile(r"(\S)-(\S)")
-_COMPRESSED = {".gz", ".xz", ".zst"}
 
 
 def paper_bleu_counts(outputs: Sequence[str], references: Sequence[str], *, language: str) -> Counted:
@@ -42,7 +42,11 @@ def paper_bleu_counts(outputs: Sequence[str], references: Sequence[str], *, lang
 
     require_language(language)
     moses = _moses()
-    tokenised = _tokenizer(moses, language)
+    tokenizer = moses.MosesTokenizer(lang=language)
+
+    def tokenised(line: str) -> str:
+        return compounds_split(str(tokenizer.tokenize(line, return_str=True)))
+
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
     rows = sentence_rows(metric, [tokenised(line) for line in outputs], [tokenised(line) for line in references])
     words = f"tok:moses-{language}+hyphens|sacremoses:{moses.__version__}"
@@ -70,8 +74,7 @@ def language_of(file: PurePath) -> str:
     >>> language_of(PurePath("newstest2014.en-de.de.gz")), language_of(PurePath("reference.txt"))
     ('de', 'en')
     """
-    name = file.with_suffix("") if file.suffix in _COMPRESSED else file
-    ending = name.suffix.removeprefix(".")
+    ending = without_compression(Path(file)).suffix.removeprefix(".")
     return ending if ending in LANGUAGES else "en"
 
 
@@ -81,8 +84,3 @@ def _moses() -> ModuleType:
     except ImportError:
         raise MissingExtraError(f"{NAME} needs an extra that is not installed: pip install 'heedful[moses]'") from None
     return sacremoses
-
-
-def _tokenizer(moses: ModuleType, language: str) -> Callable[[str], str]:
-    tokenizer = moses.MosesTokenizer(lang=language)
-    return lambda line: compounds_split(str(tokenizer.tokenize(line, return_str=True)))

@@ -27,7 +27,7 @@ BLOCK = 1 << 20
 """Entries of a random matrix at a time."""
 LEVEL = 0.05
 """A p-value below this is called significant."""
-ROUNDING = 1e-9
+_ROUNDING = 1e-9
 """Differences nearer than this are equal: they come from the same counts, added in another order."""
 
 
@@ -76,25 +76,20 @@ class Comparison:
 def comparisons(
     a: SystemCounts, b: SystemCounts, *, resamples: int = RESAMPLES, trials: int = TRIALS, seed: int = SEED
 ) -> list[Comparison]:
-    """Two systems by BLEU, chrF and TER."""
-    pairs = ((a.bleu, b.bleu), (a.chrf, b.chrf), (a.ter, b.ter))
-    return [compared(*pair, resamples=resamples, trials=trials, seed=seed) for pair in pairs]
-
-
-def compared(
-    a: Counted, b: Counted, *, resamples: int = RESAMPLES, trials: int = TRIALS, seed: int = SEED
-) -> Comparison:
-    """Two systems by one score, with both tests."""
-    return Comparison(
-        name=a.name,
-        signature=a.signature,
-        lower_is_better=a.lower_is_better,
-        a=a.value,
-        b=b.value,
-        difference=b.value - a.value,
-        bootstrap=paired_bootstrap(a, b, resamples=resamples, seed=seed),
-        randomisation_p_value=approximate_randomisation(a, b, trials=trials, seed=seed),
-    )
+    """Two systems by BLEU, chrF and TER, with both tests."""
+    return [
+        Comparison(
+            name=own.name,
+            signature=own.signature,
+            lower_is_better=own.lower_is_better,
+            a=own.value,
+            b=other.value,
+            difference=other.value - own.value,
+            bootstrap=paired_bootstrap(own, other, resamples=resamples, seed=seed),
+            randomisation_p_value=approximate_randomisation(own, other, trials=trials, seed=seed),
+        )
+        for own, other in ((a.bleu, b.bleu), (a.chrf, b.chrf), (a.ter, b.ter))
+    ]
 
 
 def paired_bootstrap(a: Counted, b: Counted, *, resamples: int = RESAMPLES, seed: int = SEED) -> Bootstrap:
@@ -103,7 +98,7 @@ def paired_bootstrap(a: Counted, b: Counted, *, resamples: int = RESAMPLES, seed
     drawn_a, drawn_b = (system.scores(bootstrap_sums(system.rows, resamples=resamples, seed=seed)) for system in (a, b))
     differences = drawn_b - drawn_a
     better = -differences if a.lower_is_better else differences
-    wins = np.where(np.abs(better) <= ROUNDING, 0.5, better > 0)
+    wins = np.where(np.abs(better) <= _ROUNDING, 0.5, better > 0)
     strayed = np.abs(differences - differences.mean())
     return Bootstrap(
         interval_a=interval(drawn_a),
@@ -117,13 +112,13 @@ def paired_bootstrap(a: Counted, b: Counted, *, resamples: int = RESAMPLES, seed
 def approximate_randomisation(a: Counted, b: Counted, *, trials: int = TRIALS, seed: int = SEED) -> float:
     """The two-sided p-value: how often chance alone makes a difference as large as the measured one."""
     _require_comparable(a, b)
-    sums_a, sums_b = exchange_sums(a.rows, b.rows, trials=trials, seed=seed)
+    sums_a, sums_b = _exchange_sums(a.rows, b.rows, trials=trials, seed=seed)
     return _p_value(np.abs(b.scores(sums_b) - a.scores(sums_a)), b.value - a.value)
 
 
 def _p_value(by_chance: np.ndarray, measured: float) -> float:
     """The share of draws as large as the measured difference, itself among them, so that it is never 0."""
-    as_large = int(np.count_nonzero(by_chance >= abs(measured) - ROUNDING))
+    as_large = int(np.count_nonzero(by_chance >= abs(measured) - _ROUNDING))
     return (as_large + 1) / (len(by_chance) + 1)
 
 
@@ -149,7 +144,7 @@ def bootstrap_sums(rows: np.ndarray, *, resamples: int, seed: int) -> np.ndarray
     return np.concatenate(sums)
 
 
-def exchange_sums(rows_a: np.ndarray, rows_b: np.ndarray, *, trials: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def _exchange_sums(rows_a: np.ndarray, rows_b: np.ndarray, *, trials: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Sums of two systems after each sentence changed sides with a probability of one half, [trials, counts] each."""
     random = np.random.default_rng(seed)
     sizes = _block_sizes(trials, len(rows_a), "trials")

@@ -13,7 +13,7 @@ from heedful.evaluation.paper_bleu import paper_bleu_counts
 from heedful.evaluation.sentences import Extremes, System, TestSet, extremes
 from heedful.evaluation.significance import RESAMPLES, SEED, ConfidenceInterval, bootstrap_sums, interval
 
-TOKENISED_SHARE = 0.1
+_TOKENISED_SHARE = 0.1
 """How many more outputs than references must look tokenised to be suspicious."""
 
 
@@ -104,7 +104,7 @@ def system_report(
 
 def _notes(outputs: Sequence[str], references: Sequence[str]) -> list[str]:
     tokenised, usual = (sum(line.endswith(" .") for line in lines) for lines in (outputs, references))
-    if tokenised <= usual + len(outputs) * TOKENISED_SHARE:
+    if tokenised <= usual + len(outputs) * _TOKENISED_SHARE:
         return []
     return [
         f"{tokenised:,} outputs end in a space and a full stop, and {usual:,} references do: outputs must be "

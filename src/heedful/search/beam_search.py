@@ -28,7 +28,7 @@ from heedful.symbols import END, PAD, START
 CHUNK = 128
 FEWEST = 8
 """Chunks for each score that is wanted, below which choosing among all is as fast on a CPU."""
-Highest = Callable[[Tensor, int], tuple[Tensor, Tensor]]
+_Highest = Callable[[Tensor, int], tuple[Tensor, Tensor]]
 
 
 def advance_beams(
@@ -234,7 +234,7 @@ def top_words(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
     return _top_words(logits, count, _highest_on_cpu if on_cpu else _highest, fewest=FEWEST if on_cpu else 2)
 
 
-def _top_words(logits: Tensor, count: int, highest: Highest, *, fewest: int) -> tuple[Tensor, Tensor]:
+def _top_words(logits: Tensor, count: int, highest: _Highest, *, fewest: int) -> tuple[Tensor, Tensor]:
     if logits.size(-1) < fewest * CHUNK * count:
         return highest(logits, count)
     whole = logits.size(-1) // CHUNK * CHUNK

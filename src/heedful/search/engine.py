@@ -21,7 +21,7 @@ from heedful.search.forbidden import Forbidden
 from heedful.search.hypotheses import Hypotheses, Hypothesis, empty_hypotheses
 from heedful.search.options import SearchOptions
 
-STEPS_BETWEEN_LOOKS = 4
+_STEPS_BETWEEN_LOOKS = 4
 """On a GPU the host asks after so many steps which slots are done: each question waits for the device."""
 
 
@@ -143,7 +143,7 @@ class Engine:
             going = self._state.length[~self._state.done]
             self._step(reach=int(going.max()) + 1)
             return
-        for _ in range(STEPS_BETWEEN_LOOKS):
+        for _ in range(_STEPS_BETWEEN_LOOKS):
             self._whole_step()
 
     def _captured_step(self) -> None:

@@ -29,12 +29,12 @@ from heedful.symbols import START
 
 SLOTS = {"cpu": 32, "cuda": 256}
 """Sentences decoded together when nobody says how many."""
-ENCODED_TOGETHER = 64
-MOST_POSITIONS = 1 << 18
+_ENCODED_TOGETHER = 64
+_MOST_POSITIONS = 1 << 18
 """Positions of the output that are kept at most, over all slots and beams: long sentences get fewer slots."""
-MOST_SCORES = 1 << 25
+_MOST_SCORES = 1 << 25
 """Scores (tokens × vocabulary) that are held at a time."""
-CLASSES = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+_CLASSES = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 """Longest sources, end symbol included, of the classes on CUDA; longer ones go by multiples of the last."""
 
 
@@ -109,7 +109,7 @@ class ModelSearch:
         self, source_positions: int, options: SearchOptions, most: int, attend: CachedAttend | None = None
     ) -> Engine:
         positions = -(-(self._limit(source_positions - 1, options) + 1) // 8) * 8
-        slots = max(1, min(self._slots, most, MOST_POSITIONS // (positions * options.beams)))
+        slots = max(1, min(self._slots, most, _MOST_POSITIONS // (positions * options.beams)))
         self._require_memory(slots, options.beams, positions, source_positions)
         if self._graphs and self._captures is None:
             self._captures = Captures()
@@ -122,7 +122,7 @@ class ModelSearch:
             source_positions=source_positions,
             positions=positions,
             half=self._half,
-            encoded_together=min(ENCODED_TOGETHER, slots) if fixed else 0,
+            encoded_together=min(_ENCODED_TOGETHER, slots) if fixed else 0,
             captures=captures,
             attend=attend or F.scaled_dot_product_attention,
         )
@@ -182,7 +182,7 @@ def in_half_precision(model: Transformer) -> Transformer:
 
 
 @contextlib.contextmanager
-def ready_to_search(model: Transformer) -> Iterator[None]:
+def _ready_to_search(model: Transformer) -> Iterator[None]:
     """For a model in training: attention that takes padded batches, no dropout, nothing compiled anew."""
     chosen, training = model.attention, model.training
     with torch.compiler.set_stance("force_eager"):
@@ -198,7 +198,7 @@ def greedy_translations(
 ) -> list[np.ndarray]:
     """For each source (ids without control ids) its most probable words, one by one: for a model in training."""
     options = SearchOptions(max_extra_length=max_extra_length).greedy()
-    with ready_to_search(model):
+    with _ready_to_search(model):
         sentences = [Sentence(number, source) for number, source in enumerate(sources)]
         found = {s.number: hypotheses for s, hypotheses in ModelSearch(model).search(sentences, options)}
     # A model that has broken down, whose scores are not numbers, has no hypothesis.
@@ -236,7 +236,7 @@ def _batches(pairs: Sequence[tuple[np.ndarray, np.ndarray]], *, vocab_size: int)
     batch: list[int] = []
     for number in order:
         longest = len(pairs[number][1]) + 1
-        if batch and (len(batch) + 1) * longest * vocab_size > MOST_SCORES:
+        if batch and (len(batch) + 1) * longest * vocab_size > _MOST_SCORES:
             yield batch
             batch = []
         batch.append(number)
@@ -257,7 +257,7 @@ def _free_memory(device: torch.device) -> int | None:
 
 
 def _class(length: int) -> int:
-    return next((size for size in CLASSES if size >= length), -(-length // CLASSES[-1]) * CLASSES[-1])
+    return next((size for size in _CLASSES if size >= length), -(-length // _CLASSES[-1]) * _CLASSES[-1])
 
 
 def _classes(ordered: Sequence[Sentence]) -> list[list[Sentence]]:

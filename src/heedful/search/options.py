@@ -10,9 +10,9 @@ from typing import Any
 from heedful.config import Rule, SearchConfig, bad_value, setting
 from heedful.errors import SearchError
 
-SAMPLES_ONLY = ("temperature", "top_k", "top_p", "seed")
-LONGEST = 1_000_000
-_WHOLE = {"at_least": 0, "at_most": LONGEST}
+_SAMPLES_ONLY = ("temperature", "top_k", "top_p", "seed")
+_LONGEST = 1_000_000
+_WHOLE = {"at_least": 0, "at_most": _LONGEST}
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def conflicts(values: Mapping[str, Any], asked: Collection[str], *, shown: Calla
     method = values["method"]
     problems = [
         f"{shown(name)}: for samples alone, and this is {method} search"
-        for name in SAMPLES_ONLY
+        for name in _SAMPLES_ONLY
         if name in asked and method != "sample"
     ]
     if "stop" in asked and method != "beam":

@@ -38,14 +38,14 @@ from heedful.search.options import SearchOptions
 from heedful.symbols import END_LABEL
 from heedful.text.cleaning import clean_line
 
-PRECISIONS = ("float32", "float64", "bfloat16")
+_PRECISIONS = ("float32", "float64", "bfloat16")
 BATCHES_AT_ONCE = 16
 """Batches that are read, sorted by length and translated before their output appears."""
 MOST_SOURCE_TOKENS = 256
 """A longer line is translated in parts: no model has learned to translate pages."""
 MOST_READ_TOKENS = 4096
 """Of a side, where a translation is given: what attention and scores take grows with the square of it."""
-MOST_SHOWN_TOKENS = 1024
+_MOST_SHOWN_TOKENS = 1024
 """Of a given translation whose every attention weight is shown."""
 _BREAKS = {*map(chr, range(32)), "\x7f", "\x85", "\u2028", "\u2029"}
 
@@ -264,7 +264,7 @@ class Translator:
 
     def _require_shown(self, length: int) -> None:
         """Raise where a given translation is too long to be shown."""
-        most = min(MOST_SHOWN_TOKENS, self._search.most_positions or MOST_SHOWN_TOKENS)
+        most = min(_MOST_SHOWN_TOKENS, self._search.most_positions or _MOST_SHOWN_TOKENS)
         if length > most:
             config = self.saved.config.model
             weights = config.decoder_layers * config.num_heads * length**2 * 4
@@ -311,8 +311,8 @@ load = Translator.load
 
 
 def _precision(wanted: str, device: torch.device) -> str:
-    if wanted not in ("auto", *PRECISIONS):
-        raise SearchError(f"precision {wanted}: must be auto, {', '.join(PRECISIONS)}")
+    if wanted not in ("auto", *_PRECISIONS):
+        raise SearchError(f"precision {wanted}: must be auto, {', '.join(_PRECISIONS)}")
     if computes_in_half(wanted, device, error=SearchError, setting="precision"):
         return "bfloat16"
     return "float32" if wanted == "auto" else wanted
