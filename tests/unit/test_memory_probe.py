@@ -17,7 +17,7 @@ from heedful.data.micro_batches import micro_batches
 from heedful.errors import BatchError, TrainingError
 from heedful.presets import resolve
 from heedful.search.model_search import greedy_translations
-from heedful.training import events, loop, memory_probe, setup
+from heedful.training import events, loop, machine, setup
 from heedful.training.batches import Batches
 from heedful.training.distributed import World
 from heedful.training.optimizer import optimizer_tensors
@@ -50,7 +50,7 @@ def as_if_on_cuda(task: Task) -> Prepared:
 
 def found_fine_enough(prepared: Prepared, *, automatic: bool = False) -> tuple[int, list[events.Event]]:
     seen: list[events.Event] = []
-    count = memory_probe.fine_enough(prepared.trainer, prepared.batches, automatic=automatic, report=seen.append)
+    count = machine.fine_enough(prepared.trainer, prepared.batches, automatic=automatic, report=seen.append)
     return count, seen
 
 
@@ -70,10 +70,10 @@ def test_a_batch_that_does_not_fit_is_refused_with_the_number_that_does(
     prepared = as_if_on_cuda(new_task(data, tmp_path / "run"))
     tried = {count: prepared.batches.recut(count).shapes[-1].target_tokens for count in (1, 2, 4, 8)}
     assert tried[1] > tried[2] > tried[4], "else the test cannot tell them apart"
-    monkeypatch.setattr(memory_probe, "_fits", fitting(tried[4]))
+    monkeypatch.setattr(machine, "_fits", fitting(tried[4]))
     with pytest.raises(TrainingError, match=r"memory with training.micro_batches = 1; training.micro_batches = 4 is"):
         found_fine_enough(prepared)
-    monkeypatch.setattr(memory_probe, "_fits", fitting(0))
+    monkeypatch.setattr(machine, "_fits", fitting(0))
     with pytest.raises(TrainingError, match="with 1024 micro-batches it still does not do"):
         found_fine_enough(prepared)
 
@@ -82,7 +82,7 @@ def test_auto_micro_batches_takes_the_number_that_does_and_says_so(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepared = as_if_on_cuda(new_task(data, tmp_path / "run"))
-    monkeypatch.setattr(memory_probe, "_fits", fitting(prepared.batches.recut(2).shapes[-1].target_tokens))
+    monkeypatch.setattr(machine, "_fits", fitting(prepared.batches.recut(2).shapes[-1].target_tokens))
     text = "the largest batch does not fit into memory; taking training.micro_batches = 2"
     assert found_fine_enough(prepared, automatic=True) == (2, [events.Warned(text)])
 
@@ -121,7 +121,7 @@ def test_more_sequences_than_the_kernel_takes_are_refused_until_cut_finer(
     monkeypatch.setattr("heedful.training.batches.VARLEN_MAX_SEQUENCES", limit)
     with pytest.raises(BatchError, match=rf"takes at most {limit}: raise training.micro_batches above 1"):
         [batches.step(step) for step in range(1, batches.schedule.steps_per_epoch + 1)]
-    monkeypatch.setattr(memory_probe, "_fits", lambda *_: True)
+    monkeypatch.setattr(machine, "_fits", lambda *_: True)
     prepared = dataclasses.replace(as_if_on_cuda(new_task(data, tmp_path / "run")), batches=batches)
     with pytest.raises(TrainingError, match=r"more sentences than .* = 1; training.micro_batches = 2 is fine enough"):
         found_fine_enough(prepared)
@@ -144,7 +144,7 @@ def test_a_rehearsal_changes_nothing(data: Path, tmp_path: Path) -> None:
         trainer, batches = prepared.trainer, prepared.batches
         if rehearsed:
             before = {name: value.clone() for name, value in trainer.model.state_dict().items()}
-            trainer.rehearse(memory_probe._largest(batches))
+            trainer.rehearse(machine._largest(batches))
             for name, value in trainer.model.state_dict().items():
                 assert torch.equal(value, before[name])
             assert not any(state.any() for state in optimizer_tensors(trainer.optimizer, trainer.model).values())

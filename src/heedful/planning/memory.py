@@ -21,7 +21,7 @@ fills heads up; and what the backward pass holds of one layer at a time.
 The loss is computed in slices of at most 2^27 scores, whose gradient takes their place.
 
 Captured graphs (CUDA) keep a working memory of their own, and while a shape is captured it is run beside them: two
-working memories (`training.memory_probe`, which measures what one is). By arithmetic alone one is more than activations
+working memories (`training.machine`, which measures what one is). By arithmetic alone one is more than activations
 and loss, for the reasons above and because torch reserves more than it uses. On an H200 so much was seen beyond what
 stays, for each byte of activations and loss: 2.7 (Multi30k's small model), 3.1 (23 M parameters) and 3.6 (base). The
 largest is taken, half of it for each working memory.

@@ -7,7 +7,7 @@ R processes the r-th takes the micro-batches r, r + R, …. Nothing here has a s
 from __future__ import annotations
 
 import copy
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -114,6 +114,7 @@ class Batches:
         )
 
     def micro_batch(self, index: int, pairs: np.ndarray) -> MicroBatch:
+        """These pairs on their device."""
         if self._layout == "padded":
             rows = padded_ids(self.corpus, pairs)
             source, given, wanted = (self._sent(x) for x in (rows.source, rows.target_input, rows.target_output))
@@ -128,26 +129,24 @@ class Batches:
                 f"{VARLEN_MAX_SEQUENCES:,}: raise training.micro_batches above {self.micro_batches}"
             )
         entries = min(len(line.source_offsets), _rounded(most) + 1)
-        source_offsets, target_offsets = (
-            self._sent(offsets[:entries]) for offsets in (line.source_offsets, line.target_offsets)
-        )
-        for offsets in (source_offsets, target_offsets):
-            torch._dynamo.maybe_mark_dynamic(offsets, 0)
-        longest = max(TILE, line.max_length)
-        return MicroBatch(
-            index,
-            source,
-            given,
-            wanted,
-            Packed(source_offsets, tokens=len(line.source), max_length=longest),
-            Packed(target_offsets, tokens=len(line.target_input), max_length=longest),
-        )
+        offsets = (self._sent(offsets[:entries]) for offsets in (line.source_offsets, line.target_offsets))
+        return packed_micro_batch(index, [source, given, wanted, *offsets], max_length=max(TILE, line.max_length))
 
     def _sent(self, array: np.ndarray) -> Tensor:
         tensor = torch.from_numpy(array)
         if self._device.type == "cuda":
             return tensor.pin_memory().to(self._device, non_blocking=True)
         return tensor.to(self._device)
+
+
+def packed_micro_batch(index: int, tensors: Iterable[Tensor], *, max_length: int) -> MicroBatch:
+    """A micro-batch of source, target input, target output, and the offsets of both sides."""
+    source, given, wanted, source_offsets, target_offsets = tensors
+    for offsets in (source_offsets, target_offsets):  # their number differs from step to step
+        torch._dynamo.maybe_mark_dynamic(offsets, 0)
+    source_layout = Packed(source_offsets, tokens=len(source), max_length=max_length)
+    target_layout = Packed(target_offsets, tokens=len(given), max_length=max_length)
+    return MicroBatch(index, source, given, wanted, source_layout, target_layout)
 
 
 def _last_used(offsets: np.ndarray) -> int:

@@ -10,14 +10,14 @@ micro-batch).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from heedful.model.devices import WARM_UP, Captures
 from heedful.model.masks import Packed
-from heedful.training.batches import MicroBatch
+from heedful.training.batches import MicroBatch, packed_micro_batch
 
 
 class GraphedMicroBatches:
@@ -42,7 +42,9 @@ class GraphedMicroBatches:
     def _new(self, micro: MicroBatch) -> _Captured:
         """Capture the shape of a micro-batch. What earlier ones have added stays; so does the random seed."""
         seed = torch.cuda.initial_seed()
-        mine, tokens = _copied(micro), torch.ones((), device=micro.source.device)
+        copies = [tensor.clone() for tensor in _tensors(micro)]
+        mine = packed_micro_batch(micro.index, copies, max_length=micro.source_layout.max_length)
+        tokens = torch.ones((), device=micro.source.device)
         replay = self._capture(lambda: self._add(mine, tokens), keep=[self._line])
         torch.cuda.manual_seed(seed)
         return _Captured(replay, mine, tokens)
@@ -87,18 +89,3 @@ def _tensors(micro: MicroBatch) -> list[Tensor]:
 
 def _shape(micro: MicroBatch) -> tuple[int, ...]:
     return (*(tensor.numel() for tensor in _tensors(micro)), micro.source_layout.max_length)
-
-
-def _copied(micro: MicroBatch) -> MicroBatch:
-    source, given, wanted, source_offsets, target_offsets = (tensor.clone() for tensor in _tensors(micro))
-    for offsets in (source_offsets, target_offsets):
-        torch._dynamo.maybe_mark_dynamic(offsets, 0)
-    length = micro.source_layout.max_length
-    return replace(
-        micro,
-        source=source,
-        target_input=given,
-        target_output=wanted,
-        source_layout=Packed(source_offsets, tokens=source.numel(), max_length=length),
-        target_layout=Packed(target_offsets, tokens=given.numel(), max_length=length),
-    )

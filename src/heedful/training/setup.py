@@ -40,8 +40,7 @@ from heedful.text.subwords import Subwords
 from heedful.training.batches import Batches
 from heedful.training.distributed import World, barrier
 from heedful.training.events import Reporter, Warned
-from heedful.training.machine import environment
-from heedful.training.memory_probe import fine_enough
+from heedful.training.machine import environment, fine_enough
 from heedful.training.optimizer import load_optimizer
 from heedful.training.step import Precision, Trainer, precision_for
 from heedful.training.validation import Translate, Validation
