@@ -40,7 +40,8 @@ def print_evaluation(facts: dict[str, Any]) -> None:
         speed = facts["speed"]
         sentences, tokens = speed["sentences_per_second"], speed["target_tokens_per_second"]
         out.print(f"speed         {sentences:,.1f} sentences/s, {tokens:,.0f} target tokens/s on {speed['device']}")
-    _print_worst(out, facts["examples"]["worst"])
+    worst = facts["examples"]["worst"]
+    _print_sentences(out, f"the worst {len(worst)}", worst, ("source", "reference", "output"))
 
 
 def print_comparison(facts: dict[str, Any]) -> None:
@@ -58,7 +59,8 @@ def print_comparison(facts: dict[str, Any]) -> None:
         markup=False,
     )
     for name in ("a", "b"):
-        _print_leads(out, name.upper(), facts["examples"][name])
+        texts = ("source", "reference", "output_a", "output_b")
+        _print_sentences(out, f"where {name.upper()} leads most", facts["examples"][name], texts)
 
 
 def _comparison_tables(rows: list[dict[str, Any]]) -> list[Table]:
@@ -90,21 +92,15 @@ def _interval(interval: dict[str, float], sign: str = "") -> str:
     return f"{interval['low']:{sign}.2f} … {interval['high']:{sign}.2f}"
 
 
-def _print_worst(out: Console, sentences: list[dict[str, Any]]) -> None:
+def _print_sentences(out: Console, title: str, sentences: list[dict[str, Any]], texts: tuple[str, ...]) -> None:
+    """Sentences with their chrF, of one system or of A and B."""
     if sentences:
-        out.print(f"\nthe worst {len(sentences)} by chrF", style="bold")
+        out.print(f"\n{title} by chrF", style="bold")
     for sentence in sentences:
-        out.print(f"line {sentence['line']:,}, chrF {sentence['chrf']:.1f}", style="dim")
-        _print_texts(out, sentence, ("source", "reference", "output"))
-
-
-def _print_leads(out: Console, system: str, sentences: list[dict[str, Any]]) -> None:
-    if sentences:
-        out.print(f"\nwhere {system} leads most by chrF", style="bold")
-    for sentence in sentences:
-        scores = f"A {sentence['chrf_a']:.1f}, B {sentence['chrf_b']:.1f}"
-        out.print(f"line {sentence['line']:,}, chrF {scores}", style="dim")
-        _print_texts(out, sentence, ("source", "reference", "output_a", "output_b"))
+        of_both = "chrf" not in sentence
+        scores = "A {chrf_a:.1f}, B {chrf_b:.1f}" if of_both else "{chrf:.1f}"
+        out.print(f"line {sentence['line']:,}, chrF {scores.format(**sentence)}", style="dim")
+        _print_texts(out, sentence, texts)
 
 
 def _print_texts(out: Console, sentence: dict[str, Any], names: tuple[str, ...]) -> None:

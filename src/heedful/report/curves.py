@@ -40,28 +40,11 @@ def metric_charts(metrics: Metrics) -> list[Chart]:
     train, validation = metrics.train, metrics.validation
     skipped = [line.step for line in train if line.skipped > 0]
     across = "Lines across: steps without a finite loss and gradient, which were skipped." if skipped else ""
-    losses = _points(train, "loss")
+    losses = _both(metrics, "loss", ("training (smoothed, with dropout)", "validation (not smoothed)"))
+    perplexities = _both(metrics, "perplexity", ("training", "validation"))
     charts = [
-        Chart(
-            "Loss",
-            "loss a target token (nats)",
-            [
-                Series("training (smoothed, with dropout)", losses),
-                Series("validation (not smoothed)", _points(validation, "loss"), "validation"),
-                *_best(validation, "loss", min),
-            ],
-            top=_after_the_fall(losses),
-        ),
-        Chart(
-            "Perplexity",
-            "perplexity a subword, logarithmic",
-            [
-                Series("training", _points(train, "perplexity")),
-                Series("validation", _points(validation, "perplexity"), "validation"),
-                *_best(validation, "perplexity", min),
-            ],
-            logarithmic=True,
-        ),
+        Chart("Loss", "loss a target token (nats)", losses, top=_after_the_fall(losses[0].points)),
+        Chart("Perplexity", "perplexity a subword, logarithmic", perplexities, logarithmic=True),
         _bleu_or_memory(metrics),
         Chart("Learning rate", "learning rate", [Series("", _points(train, "learning_rate"))], from_zero=True),
         Chart(
@@ -130,6 +113,12 @@ def _figures(metrics: Metrics) -> list[Figure]:
 def _points(lines: Sequence[TrainLine | ValidationLine], key: str) -> list[Point]:
     """(step, value) of each line; the last one of lines with the same step."""
     return list({line.step: (line.step, measured(line, key)) for line in lines}.values())
+
+
+def _both(metrics: Metrics, key: str, names: tuple[str, str]) -> list[Series]:
+    """What is measured in training and in validation, and the lowest of the latter."""
+    train, validation = Series(names[0], _points(metrics.train, key)), _points(metrics.validation, key)
+    return [train, Series(names[1], validation, "validation"), *_best(metrics.validation, key, min)]
 
 
 def _clock(lines: Sequence[TrainLine], key: str) -> list[Point]:
