@@ -31,6 +31,7 @@ from heedful.evaluation.counts import bleu_counts, chrf_counts
 from heedful.evaluation.sentences import System, TestSet, extremes
 from heedful.evaluation.translation_scores import Score, with_interval
 from heedful.files import read_json, read_small, write_file, write_json
+from heedful.runs.metrics import Sample
 from heedful.typed import typed
 
 if TYPE_CHECKING:
@@ -66,15 +67,6 @@ class AlignmentScore:
 
 
 @dataclass(frozen=True)
-class Example:
-    """A test sentence and its translation."""
-
-    source: str
-    reference: str
-    output: str
-
-
-@dataclass(frozen=True)
 class Pictured:
     """The test sentence whose attention is drawn, and the reference."""
 
@@ -94,8 +86,8 @@ class DemoResults:
     device: str
     scores: list[Score]
     exact_matches: float
-    examples: list[Example]
-    worst: list[Example]
+    examples: list[Sample]
+    worst: list[Sample]
     alignment: AlignmentScore
     pictured: Pictured
 
@@ -125,7 +117,7 @@ def write_results(plan: DemoPlan, training: Trained, *, device: str, report: Rep
         translator, valid=valid, test=test, reached=lambda done: report("aligning", done, total)
     )
     chrf = chrf_counts(outputs, test.targets)
-    examples = [Example(*lines) for lines in zip(test.sources, test.targets, outputs, strict=True)]
+    examples = [Sample(*lines) for lines in zip(test.sources, test.targets, outputs, strict=True)]
     worst = extremes(TestSet(test.targets, test.sources), System(outputs, chrf), count=_WORST).worst
     results = DemoResults(
         generated=_REMINDER,
