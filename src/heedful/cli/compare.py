@@ -8,8 +8,7 @@ from pathlib import Path
 from heedful.cli.evaluation_display import print_comparison
 from heedful.cli.model_options import RunningOptions, SearchChoices
 from heedful.cli.options import AsJson, Draws, Examples, Flag, Seed
-from heedful.cli.progress import progress
-from heedful.cli.terminal import print_json
+from heedful.cli.terminal import print_json, progress
 from heedful.errors import ScoreError
 from heedful.evaluation.counts import system_counts
 from heedful.evaluation.sentences import System, TestSet, leads

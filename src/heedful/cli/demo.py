@@ -11,8 +11,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated
 
 from heedful.cli.options import AsJson, Flag, Seed, Threads, number
-from heedful.cli.progress import progress
-from heedful.cli.terminal import console, plain_table, print_json, say
+from heedful.cli.terminal import console, plain_table, print_json, progress, say
 from heedful.demo.plan import MINUTES, DemoPlan, start_demo
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import Any
 from heedful.cli.evaluation_display import print_evaluation
 from heedful.cli.model_options import ModelOptions, SearchChoices
 from heedful.cli.options import AsJson, Draws, Examples, Flag, Seed
-from heedful.cli.progress import progress
-from heedful.cli.terminal import print_json
+from heedful.cli.terminal import print_json, progress
 from heedful.cli.text_files import require_place, write_lines
 from heedful.errors import ScoreError
 from heedful.evaluation.paper_bleu import language_of, require_language

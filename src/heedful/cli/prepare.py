@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from heedful.cli.options import AsJson, Flag, Repeated, Seed, number, whole_number
-from heedful.cli.progress import progress
-from heedful.cli.terminal import console, plain_table, print_json, visible
+from heedful.cli.terminal import console, plain_table, print_json, progress, visible
 from heedful.config import DataConfig
 from heedful.errors import TextError
 from heedful.prepare.pipeline import prepare as make_corpus

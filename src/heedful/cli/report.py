@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from heedful.cli.model_options import ModelOptions, SearchChoices
 from heedful.cli.options import AsJson, Examples, Flag
-from heedful.cli.progress import progress
-from heedful.cli.terminal import print_json, print_text
+from heedful.cli.terminal import print_json, print_text, progress
 from heedful.errors import CheckpointError, CorpusError, ReportError, SearchError
 from heedful.evaluation.paper_bleu import language_of, require_language
 from heedful.evaluation.sentences import TestSet

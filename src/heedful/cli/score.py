@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from heedful.cli.model_options import ModelOptions
 from heedful.cli.options import AsJson, Flag
-from heedful.cli.progress import progress
-from heedful.cli.terminal import print_text, say
+from heedful.cli.terminal import print_text, progress, say
 from heedful.cli.text_files import count_lines
 from heedful.errors import TextError
 from heedful.evaluation.translation_scores import perplexity

@@ -6,12 +6,14 @@ looks like rich's markup is text. Where standard output is a file or a pipe, tex
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
 import shutil
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -19,6 +21,10 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from heedful.background import Report
+
+SECONDS_BETWEEN_LINES = 10.0
+"""Where there is no terminal to draw a bar on."""
 _WIDTH_WITHOUT_TERMINAL = 200
 """A file or a pipe has no width; a table is never folded there."""
 _NARROWEST, _WIDEST = 20, 1000
@@ -86,6 +92,51 @@ def say(text: str, *, quiet: bool = False) -> None:
     """Print a remark that is not the result, on standard error."""
     if not quiet:
         print(visible(text), file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def progress(*, unit: str, quiet: bool) -> Iterator[Report]:
+    """Say on standard error how far work is: bars on a terminal, a line now and then elsewhere, nothing when quiet."""
+    if quiet:
+        yield lambda *_: None
+    elif sys.stderr.isatty():
+        with _bars(unit) as report:
+            yield report
+    else:
+        yield _lines(unit)
+
+
+@contextlib.contextmanager
+def _bars(unit: str) -> Iterator[Report]:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    stages, units = TextColumn("{task.description}", markup=False), TextColumn(unit, markup=False)
+    columns = (stages, BarColumn(), MofNCompleteColumn(), units, TimeElapsedColumn())
+    with Progress(*columns, console=console(stderr=True)) as bars:
+        tasks = {}
+
+        def report(stage: str, done: int, total: int | None) -> None:
+            if stage not in tasks:
+                for task in tasks.values():
+                    bars.stop_task(task)
+                tasks[stage] = bars.add_task(stage, total=total)
+            bars.update(tasks[stage], completed=done, total=total)
+
+        yield report
+
+
+def _lines(unit: str) -> Report:
+    said, at = ("", False), 0.0
+
+    def report(stage: str, done: int, total: int | None) -> None:
+        nonlocal said, at
+        finished = total is not None and done >= total
+        if said == (stage, finished) and (finished or time.monotonic() - at < SECONDS_BETWEEN_LINES):
+            return
+        said, at = (stage, finished), time.monotonic()
+        say(f"{stage} {done:,}{f' of {total:,}' if total is not None else ''} {unit}")
+
+    return report
 
 
 def _finite(value: Any) -> Any:

@@ -14,8 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from heedful.cli.progress import SECONDS_BETWEEN_LINES
-from heedful.cli.terminal import console
+from heedful.cli.terminal import SECONDS_BETWEEN_LINES, console
 from heedful.report.scales import duration_text
 from heedful.runs.metrics import TrainLine, ValidationLine
 from heedful.training import events

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from heedful.cli.model_options import ModelOptions, SearchChoices
 from heedful.cli.options import AsJson, Flag, whole_number
-from heedful.cli.progress import progress
+from heedful.cli.terminal import progress
 from heedful.cli.text_files import count_lines, new_text, require_place, standard_input
 from heedful.errors import SearchError
 from heedful.text.reading import text_lines
