@@ -119,7 +119,7 @@ def _broken(run: Path) -> None:
     ],
 )
 def test_overwrite_removes_nothing_but_a_run(
-    corpus: Path, run: Path, change: Callable[[Path], None], message: str
+    corpus: Path, run: Path, change: Callable[[Path], object], message: str
 ) -> None:
     change(run)
     before = contents(run)
@@ -238,11 +238,11 @@ def change_json(path: Path, **changes: Any) -> None:
     path.write_text(json.dumps({name: field for name, field in value.items() if field is not ...}))
 
 
-def changed_run(**changes: Any) -> Callable[[Path], None]:
+def changed_run(**changes: Any) -> Callable[[Path], object]:
     return lambda run: change_json(run / "run.json", **changes)
 
 
-def changed_config(section: str, **changes: Any) -> Callable[[Path], None]:
+def changed_config(section: str, **changes: Any) -> Callable[[Path], object]:
     def change(run: Path) -> None:
         config = json.loads((run / "run.json").read_text())["config"]
         change_json(run / "run.json", config={**config, section: {**config.get(section, {}), **changes}})
@@ -250,7 +250,7 @@ def changed_config(section: str, **changes: Any) -> Callable[[Path], None]:
     return change
 
 
-def changed_vocabularies(**changes: Any) -> Callable[[Path], None]:
+def changed_vocabularies(**changes: Any) -> Callable[[Path], object]:
     def change(run: Path) -> None:
         both = json.loads((run / "run.json").read_text())["vocabularies"]
         change_json(run / "run.json", vocabularies={side: {**known, **changes} for side, known in both.items()})
@@ -258,16 +258,16 @@ def changed_vocabularies(**changes: Any) -> Callable[[Path], None]:
     return change
 
 
-def old_state(**changes: Any) -> Callable[[Path], None]:
+def old_state(**changes: Any) -> Callable[[Path], object]:
     """A state of version 0.1.0, without a hash of its own."""
     return lambda run: change_json(run / "averaged" / "state.json", sha256=..., **changes)
 
 
-def content(name: str, data: bytes) -> Callable[[Path], None]:
-    return lambda run: (run / name).write_bytes(data) and None
+def content(name: str, data: bytes) -> Callable[[Path], object]:
+    return lambda run: (run / name).write_bytes(data)
 
 
-def fifo(name: str) -> Callable[[Path], None]:
+def fifo(name: str) -> Callable[[Path], object]:
     def change(run: Path) -> None:
         (run / name).unlink()
         os.mkfifo(run / name)
@@ -275,7 +275,7 @@ def fifo(name: str) -> Callable[[Path], None]:
     return change
 
 
-def weights(change: Callable[[dict[str, Tensor]], dict[str, Tensor]]) -> Callable[[Path], None]:
+def weights(change: Callable[[dict[str, Tensor]], dict[str, Tensor]]) -> Callable[[Path], object]:
     """Other weights in the average, with the hash that belongs to them."""
 
     def changed(run: Path) -> None:
@@ -301,7 +301,7 @@ def cut_weights(run: Path) -> None:
     trust_weights(run / "averaged")
 
 
-def changed_subwords(change: Callable[[dict[str, Any]], None]) -> Callable[[Path], None]:
+def changed_subwords(change: Callable[[dict[str, Any]], None]) -> Callable[[Path], object]:
     def changed(run: Path) -> None:
         path = run / "tokenizer" / "tokenizer.json"
         value = json.loads(path.read_text())
@@ -321,7 +321,7 @@ def catastrophe(tokenizer: dict[str, Any]) -> None:
     tokenizer["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = "(a+)+$"
 
 
-def without_hash(change: Callable[[Path], None]) -> Callable[[Path], None]:
+def without_hash(change: Callable[[Path], object]) -> Callable[[Path], object]:
     """As in a run so old that it has no hash of its subwords."""
 
     def both(run: Path) -> None:
@@ -344,7 +344,7 @@ def larger(tokenizer: dict[str, Any]) -> None:
 
 DEEP = b"[" * 200_000 + b"]" * 200_000
 NAN = float("nan")
-DAMAGED: dict[str, tuple[Callable[[Path], None], str]] = {
+DAMAGED: dict[str, tuple[Callable[[Path], object], str]] = {
     "run.json nested": (content("run.json", DEEP), "run.json is damaged, or not JSON: it is nested too deeply"),
     "run.json empty": (content("run.json", b""), "run.json is damaged, or not JSON"),
     "run.json a number": (content("run.json", b"5"), "run.json holds no JSON object"),
@@ -460,23 +460,21 @@ def _cut_newest(run: Path) -> None:
     trust_weights(folder)
 
 
-SPOILED_CHECKPOINTS: dict[str, Callable[[Path], None]] = {
+SPOILED_CHECKPOINTS: dict[str, Callable[[Path], object]] = {
     "a digit of step": lambda run: change_json(newest(run) / "state.json", step=3),
     "a digit of minutes": lambda run: change_json(
         newest(run) / "state.json", state=json.loads((newest(run) / "state.json").read_text())["state"] | {"x": 1}
     ),
     "no hash": lambda run: change_json(newest(run) / "state.json", files={}, sha256=...),
-    "empty": lambda run: (newest(run) / "state.json").write_bytes(b"") and None,
-    "nested": lambda run: (newest(run) / "state.json").write_bytes(DEEP) and None,
+    "empty": lambda run: (newest(run) / "state.json").write_bytes(b""),
+    "nested": lambda run: (newest(run) / "state.json").write_bytes(DEEP),
     "old, without progress": lambda run: change_json(newest(run) / "state.json", state={}, sha256=...),
     "old, with a text for progress": lambda run: change_json(
         newest(run) / "state.json", state={"progress": "far"}, sha256=...
     ),
-    "a copy under another name": lambda run: (
-        shutil.copytree(newest(run), newest(run).with_name("step-00009999")) and None
-    ),
+    "a copy under another name": lambda run: shutil.copytree(newest(run), newest(run).with_name("step-00009999")),
     "weights cut, their hash corrected": _cut_newest,
-    "a file in its place": lambda run: (run / "checkpoints" / "step-00000007").write_text("x") and None,
+    "a file in its place": lambda run: (run / "checkpoints" / "step-00000007").write_text("x"),
 }
 
 
@@ -500,7 +498,7 @@ def test_a_resume_takes_the_checkpoint_before_a_spoiled_one(corpus: Path, run: P
     ids=["run.json without config", "metrics.jsonl a folder", "metrics.jsonl a pipe"],
 )
 def test_a_run_that_cannot_be_resumed_says_why(
-    corpus: Path, run: Path, change: Callable[[Path], None], message: str
+    corpus: Path, run: Path, change: Callable[[Path], object], message: str
 ) -> None:
     change(run)
     with pytest.raises(HeedfulError, match=message):
