@@ -65,17 +65,17 @@ def main() -> None:
     assert subwords.vocab_size == VOCABULARY, subwords.vocab_size
     random = np.random.default_rng(3)
     with new_folder(arguments.output, error=CorpusError) as folder:
-        with SplitWriter(folder, split="train", id_type=np.uint16) as writer:
-            for begin in range(0, PAIRS, 10_000):
-                part = lengths[begin : begin + 10_000].astype(int) - 1
-                sides = [
-                    [random.integers(3, VOCABULARY, size=n, dtype=np.uint16).tobytes() for n in part[:, side]]
-                    for side in range(2)
-                ]
-                numbers = np.arange(begin, begin + len(part))
-                writer.add(source=sides[0], target=sides[1], lines=numbers + 1, corpora=np.zeros(len(part)))
-            entry = writer.close()
-            files = dict(writer.files)
+        writer = SplitWriter(folder, split="train", id_type=np.uint16)
+        for begin in range(0, PAIRS, 10_000):
+            part = lengths[begin : begin + 10_000].astype(int) - 1
+            sides = [
+                [random.integers(3, VOCABULARY, size=n, dtype=np.uint16).tobytes() for n in part[:, side]]
+                for side in range(2)
+            ]
+            numbers = np.arange(begin, begin + len(part))
+            writer.add(source=sides[0], target=sides[1], lines=numbers + 1, corpora=np.zeros(len(part)))
+        entry = writer.close()
+        files = dict(writer.files)
         path = subwords.save(folder / "tokenizer")
         files[f"tokenizer/{path.name}"] = stored_file(path)
         vocabulary = StoredVocabulary("tokenizer", VOCABULARY, subwords.sha256)

@@ -21,16 +21,16 @@ def stored_corpus(
     texts: tuple[TextRecord, ...] = TEXTS,
 ) -> Path:
     """A prepared corpus with these ids, of each text in turn; its texts are named as older manifests do."""
-    with SplitWriter(folder, split="train", id_type=id_type) as writer:
-        for start in range(0, len(pairs), block):
-            some = pairs[start : start + block]
-            writer.add(
-                source=[np.array(source, id_type).tobytes() for source, _ in some],
-                target=[np.array(target, id_type).tobytes() for _, target in some],
-                lines=np.arange(start, start + len(some)) * 3 + 1,
-                corpora=np.array([place % len(texts) for place in range(len(some))]),
-            )
-        split = writer.close()
+    writer = SplitWriter(folder, split="train", id_type=id_type)
+    for start in range(0, len(pairs), block):
+        some = pairs[start : start + block]
+        writer.add(
+            source=[np.array(source, id_type).tobytes() for source, _ in some],
+            target=[np.array(target, id_type).tobytes() for _, target in some],
+            lines=np.arange(start, start + len(some)) * 3 + 1,
+            corpora=np.array([place % len(texts) for place in range(len(some))]),
+        )
+    split = writer.close()
     (folder / "tokenizer").mkdir()
     (folder / "tokenizer" / "tokenizer.json").write_text("{}")
     (folder / "report.json").write_text("{}")

@@ -184,33 +184,33 @@ def encoded_text(
     sides: dict[str, Subwords] = {"source": vocabularies.source, "target": vocabularies.target}
     counts = {side: SideCounts(subwords.vocab_size) for side, subwords in sides.items()}
     per_corpus, start, dtype = [0] * len(gathered.corpora), 0, vocabularies.id_type
-    with SplitWriter(folder, split=split, id_type=dtype) as writer:
-        for block in gathered.spool.blocks():
-            name = gathered.corpora[block.corpus].name
-            here = kept[start : start + len(block.sources)]
-            start += len(block.sources)
-            for place in np.flatnonzero(~here).tolist():
-                gathered.ledger.remove(
-                    "duplicate", block.sources[place], block.targets[place], corpus=name, line=int(block.lines[place])
-                )
-            places = np.flatnonzero(here)
-            texts = {"source": _at(block.sources, places), "target": _at(block.targets, places)}
-            raw = {side: _raw(subwords, texts[side], dtype) for side, subwords in sides.items()}
-            stay = _judged(texts, raw, block.lines[places], rules, gathered.ledger, name, dtype)
-            texts = {side: _at(texts[side], stay) for side in sides}
-            plain = {side: _at(raw[side], stay) for side in sides}
-            for copy in again.copies(texts, plain, dtype) if again else (plain,):
-                for side in sides:
-                    counts[side].add(texts[side], copy[side], dtype=dtype)
-                writer.add(**copy, lines=block.lines[places][stay], corpora=np.full(len(stay), block.corpus))
-            per_corpus[block.corpus] += len(stay)
-            tell("encoding" if split == "train" else "encoding validation", start, gathered.spool.pairs)
-        stored = writer.close()
-    texts = tuple(
+    writer = SplitWriter(folder, split=split, id_type=dtype)
+    for block in gathered.spool.blocks():
+        name = gathered.corpora[block.corpus].name
+        here = kept[start : start + len(block.sources)]
+        start += len(block.sources)
+        for place in np.flatnonzero(~here).tolist():
+            gathered.ledger.remove(
+                "duplicate", block.sources[place], block.targets[place], corpus=name, line=int(block.lines[place])
+            )
+        places = np.flatnonzero(here)
+        texts = {"source": _at(block.sources, places), "target": _at(block.targets, places)}
+        raw = {side: _raw(subwords, texts[side], dtype) for side, subwords in sides.items()}
+        stay = _judged(texts, raw, block.lines[places], rules, gathered.ledger, name, dtype)
+        texts = {side: _at(texts[side], stay) for side in sides}
+        plain = {side: _at(raw[side], stay) for side in sides}
+        for copy in again.copies(texts, plain, dtype) if again else (plain,):
+            for side in sides:
+                counts[side].add(texts[side], copy[side], dtype=dtype)
+            writer.add(**copy, lines=block.lines[places][stay], corpora=np.full(len(stay), block.corpus))
+        per_corpus[block.corpus] += len(stay)
+        tell("encoding" if split == "train" else "encoding validation", start, gathered.spool.pairs)
+    stored = writer.close()
+    records = tuple(
         TextRecord(text.name, text.weight, read, kept, text.kind, tuple(map(str, text.paths)), text.fields)
         for text, read, kept in zip(gathered.corpora, gathered.read, per_corpus, strict=True)
     )
-    return Encoded(stored, writer.files, texts, counts)
+    return Encoded(stored, writer.files, records, counts)
 
 
 def _judged(
