@@ -45,6 +45,14 @@ def test_heedful_alone_shows_the_commands() -> None:
     assert alone.stdout.startswith("Usage: heedful COMMAND")
 
 
+def test_help_may_be_asked_for_as_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["help"])
+    assert capsys.readouterr().out.startswith("Usage: heedful COMMAND")
+    with pytest.raises(SystemExit):
+        main(["help", "config"])
+    assert capsys.readouterr().out.startswith("Usage: heedful config")
+
+
 def test_compare_offers_only_what_it_takes() -> None:
     shown = run("compare", "--help").stdout
     assert "--device" in shown

@@ -105,6 +105,58 @@ def test_whole_numbers_are_read_as_they_are_written() -> None:
         assert Bounds(0, MOST)(None, [Given("--n", text)]) == value  # pyright: ignore[reportArgumentType]
 
 
+# Names of files
+
+NAMES = [
+    "a" * 300,
+    "a/" * 3000,
+    "circle",
+    "circle/x",
+    "/",
+    "",
+    "/dev/null",
+    "/dev/null/x",
+    "nowhere/x",
+    "\udcff",
+    "\x1b[31m",
+]
+READING = {
+    "prepare": "prepare --output=o --source={} --target={}",
+    "excluded": "prepare --output=o --source=text --target=text --exclude={}",
+    "data": "data {}",
+    "plan": "plan {} --preset=tiny",
+    "train": "train {} --output=o --preset=tiny",
+    "config": "config --config={}",
+    "average": "average {}",
+    "runs": "runs {}",
+    "models": "models {}",
+    "curves": "curves {}",
+    "report": "report {} --no-scores",
+    "bundle": "bundle {} --output=o",
+    "export": "export {} --output=o --to=marian",
+    "translate": "translate --input={}",
+    "score": "score --source={} --target=text",
+    "evaluate": "evaluate --hypothesis={} --reference=text --resamples=9",
+    "compare": "compare {} text --reference=text --resamples=9 --trials=9",
+    "model": "translate Hi. --model={}",
+}
+
+
+@pytest.mark.parametrize("case", READING)
+def test_a_name_that_leads_nowhere_is_a_message(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text").write_text("a line\n")
+    (tmp_path / "circle").symlink_to("circle")
+    for name in NAMES:
+        code, _, error = run_here(capsys, *(word.format(name) for word in READING[case].split()))
+        listing = case in {"runs", "models"} and not name  # this folder
+        assert code == (0 if listing else 2), (name[:20], error[:500])
+        assert error.startswith("error: ") or listing
+        assert not set(error) & set(FORBIDDEN)
+
+
 # What would control a terminal
 
 

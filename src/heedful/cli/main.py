@@ -65,6 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> None:
     """Run the command that the first argument names, or say what there is."""
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:2], "--help"]
     if arguments == ["--version"]:
         print(__version__)
     elif not arguments or arguments[0] in ("--help", "-h"):
