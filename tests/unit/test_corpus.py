@@ -134,6 +134,12 @@ def test_the_texts_of_older_manifests_are_read_out_of_their_names(tmp_path: Path
     ]
 
 
+def test_fields_without_a_kind_are_not_believed(tmp_path: Path) -> None:
+    texts = (TextRecord("a.en | a.de", 1.0, fields=("x", "y")), TextRecord("b.tsv", 1.0, fields=("x", "y")))
+    found = read_manifest(stored_corpus(tmp_path, random_pairs(3), texts=texts)).corpora
+    assert [record.fields for record in found] == [(), ()]
+
+
 def _shard(manifest: dict) -> dict:
     return manifest["splits"]["train"]["source"]["shards"][0]
 
@@ -155,6 +161,7 @@ DAMAGE = {
     "an endless weight": lambda m: m["corpora"][0].update(weight=float("inf")),
     "a huge weight": lambda m: m["corpora"][0].update(weight=10**400),
     "no text": lambda m: m.update(corpora=[]),
+    "a text of one path and two fields": lambda m: m["corpora"][1].update(kind="tsv", paths=["b"], fields=["x", "y"]),
     "a text too few": lambda m: m["corpora"].pop(),
     "more pairs": lambda m: m["splits"]["train"].update(pairs=21),
     "fewer pairs than none": lambda m: m["splits"]["train"].update(pairs=-1),

@@ -268,10 +268,10 @@ def _with_paths(record: TextRecord) -> TextRecord:
         return record
     source, separator, target = record.name.partition(" | ")
     if separator:
-        return dataclasses.replace(record, kind="files", paths=(source, target))
+        return dataclasses.replace(record, kind="files", paths=(source, target), fields=())
     if named := re.fullmatch(r"(.*) \((.+), (.+)\)", record.name):
         return dataclasses.replace(record, kind="jsonl", paths=(named[1],), fields=(named[2], named[3]))
-    return dataclasses.replace(record, kind="tsv", paths=(record.name,))
+    return dataclasses.replace(record, kind="tsv", paths=(record.name,), fields=())
 
 
 def _count(number: int) -> str:
