@@ -167,7 +167,9 @@ def write_run(run: Path, description: RunDescription) -> None:
     """Say what a folder is."""
     value = {"format": _RUN_FORMAT, "format_version": _VERSION, **dataclasses.asdict(description)}
     if not description.bundle:
-        del value["bundle"], value["languages"]
+        del value["bundle"]
+        if description.languages is None:
+            del value["languages"]
     write_json(run / RUN, value)
 
 
