@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.doc_pages import DOCS
 
-from heedful.cli.main import COMMANDS, command_named
+from heedful.cli.main import COMMANDS, command_named, examples_of
 from heedful.cli.model_options import ModelOptions, SearchChoices
 from heedful.config import SECTIONS
 from heedful.presets import BY_NAME
@@ -92,6 +92,4 @@ def test_what_migration_calls_ours_is_ours() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_help_ends_with_two_examples(command: str) -> None:
-    _, _, examples = inspect.cleandoc(command_named(command).__doc__ or "").partition("Examples\n--------\n")
-    shown = [example for example in examples.split("\n\n") if example.split()[:2] == ["heedful", command]]
-    assert len(shown) == len(examples.split("\n\n")) == 2
+    assert [example.split()[:2] for example in examples_of(command_named(command))] == [["heedful", command]] * 2

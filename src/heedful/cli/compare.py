@@ -38,34 +38,21 @@ def compare(
     By BLEU, chrF and TER: intervals and p-values of paired bootstrap resampling and of approximate randomisation, and
     the sentences where the two differ most. docs/scores.md says how to read them.
 
-    Parameters
-    ----------
-    a
-        A file with translations, or a model: its folder, or the name of one that comes with heedful.
-    b
-        The other one.
-    reference
-        How the sentences should be translated, one a line.
-    source
-        The text to translate; needed if one of the two is a model.
-    examples
-        How many sentences to show where A leads most, and where B does.
-    resamples
-        How many test sets to draw for the bootstrap.
-    trials
-        How often to exchange outputs at random.
-    resample_seed
-        What both are drawn with.
-    quiet
-        Show no progress.
-    as_json
-        Print JSON.
+    Args:
+        a: A file with translations, or a model: its folder, or the name of one that comes with heedful.
+        b: The other one.
+        reference: How the sentences should be translated, one a line.
+        source: The text to translate; needed if one of the two is a model.
+        examples: How many sentences to show where A leads most, and where B does.
+        resamples: How many test sets to draw for the bootstrap.
+        trials: How often to exchange outputs at random.
+        resample_seed: What both are drawn with.
+        quiet: Show no progress.
+        as_json: Print JSON.
 
-    Examples
-    --------
-    heedful compare old.out new.out --source test.en --reference test.de
-
-    heedful compare old.out runs/base --source test.en --reference test.de --json
+    Examples:
+        heedful compare old.out new.out --source test.en --reference test.de
+        heedful compare old.out runs/base --source test.en --reference test.de --json
     """
     files = [path for path in (a, b) if not _is_model(path)]
     if len(files) == 2:

@@ -21,22 +21,15 @@ def config(
 
     Values come from the preset, then the file, then --set; the last one given wins.
 
-    Parameters
-    ----------
-    preset
-        Start from this preset; `base` when neither this nor the file names one.
-    config
-        A TOML file with any of the settings; `preset = "NAME"` on its first line names its preset.
-    set_
-        One setting, as in --set model.dropout=0.3; may be repeated.
-    as_json
-        Print JSON instead of TOML.
+    Args:
+        preset: Start from this preset; `base` when neither this nor the file names one.
+        config: A TOML file with any of the settings; `preset = "NAME"` on its first line names its preset.
+        set_: One setting, as in --set model.dropout=0.3; may be repeated.
+        as_json: Print JSON instead of TOML.
 
-    Examples
-    --------
-    heedful config --preset big > run.toml
-
-    heedful config --config run.toml --set training.steps=5000 --set model.dropout=0.2
+    Examples:
+        heedful config --preset big > run.toml
+        heedful config --config run.toml --set training.steps=5000 --set model.dropout=0.2
     """
     resolved = resolve(name=preset, file=config, settings=set_)
     if as_json:

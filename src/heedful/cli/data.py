@@ -24,26 +24,17 @@ def data(
 ) -> None:
     """Describe a prepared corpus: sizes, lengths, samples with their subwords, and how full batches get.
 
-    Parameters
-    ----------
-    folder
-        What `heedful prepare` made.
-    samples
-        Pairs to show with their subword split.
-    batch_tokens
-        Plan an epoch with this many tokens a side in a batch and say how full the batches are.
-    seed
-        What the samples and the batches are drawn with.
-    verify
-        Check the contents of every file against its hash.
-    as_json
-        Print JSON.
+    Args:
+        folder: What `heedful prepare` made.
+        samples: Pairs to show with their subword split.
+        batch_tokens: Plan an epoch with this many tokens a side in a batch and say how full the batches are.
+        seed: What the samples and the batches are drawn with.
+        verify: Check the contents of every file against its hash.
+        as_json: Print JSON.
 
-    Examples
-    --------
-    heedful data data/ --batch-tokens 25000
-
-    heedful data data/ --verify --samples 10
+    Examples:
+        heedful data data/ --batch-tokens 25000
+        heedful data data/ --verify --samples 10
     """
     facts = described(folder, samples=samples, seed=seed, verify=verify)
     if batch_tokens is not None:

@@ -40,36 +40,23 @@ def evaluate(
     Beside them stand the paper-style BLEU (with `pip install 'heedful[moses]'`), the ratio of lengths, and the
     worst sentences; of a model also its perplexity and speed. Files are plain or compressed (.gz, .xz, .zst).
 
-    Parameters
-    ----------
-    reference
-        How the sentences should be translated, one a line.
-    source
-        The text to translate; line n of the reference belongs to its line n.
-    hypothesis
-        Score this file instead of a model's translations; --source then only serves the examples.
-    output
-        Save the model's translations to this file.
-    overwrite
-        Replace --output if it is there.
-    language
-        Whose rules Moses' tokenizer follows in the paper-style BLEU, such as de; by default the reference's name tells.
-    examples
-        How many of the worst sentences to show.
-    resamples
-        How many test sets to draw for the intervals.
-    resample_seed
-        What they are drawn with.
-    quiet
-        Show no progress.
-    as_json
-        Print JSON, with the median and the best sentences too.
+    Args:
+        reference: How the sentences should be translated, one a line.
+        source: The text to translate; line n of the reference belongs to its line n.
+        hypothesis: Score this file instead of a model's translations; --source then only serves the examples.
+        output: Save the model's translations to this file.
+        overwrite: Replace --output if it is there.
+        language: Whose rules Moses' tokenizer follows in the paper-style BLEU, such as de; by default the reference's
+            name tells.
+        examples: How many of the worst sentences to show.
+        resamples: How many test sets to draw for the intervals.
+        resample_seed: What they are drawn with.
+        quiet: Show no progress.
+        as_json: Print JSON, with the median and the best sentences too.
 
-    Examples
-    --------
-    heedful evaluate --model run --source test.en --reference test.de --output test.out
-
-    heedful evaluate --hypothesis test.out --source test.en --reference test.de --json
+    Examples:
+        heedful evaluate --model run --source test.en --reference test.de --output test.out
+        heedful evaluate --hypothesis test.out --source test.en --reference test.de --json
     """
     if hypothesis is None and source is not None:
         model = model.named()

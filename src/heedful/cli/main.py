@@ -85,8 +85,6 @@ def run_command(arguments: list[str]) -> None:
     prints = "--json" in arguments or (name in _PRINTING and not any(word.startswith("--output") for word in arguments))
     if prints and is_closed(sys.stdout):
         raise HeedfulError(f"standard output is closed: heedful {name} has nowhere to print to")
-    import inspect
-
     from cyclopts import App, CycloptsError, UnusedCliTokensError
 
     from heedful.cli.terminal import PatientConsole
@@ -101,8 +99,7 @@ def run_command(arguments: list[str]) -> None:
     )
     command = command_named(name)
     # cyclopts leaves a docstring's examples out of the help; a user looks for them first.
-    _, _, examples = inspect.cleandoc(command.__doc__ or "").partition("Examples\n--------\n")
-    app.command(command, help_epilogue=f"**Examples**\n\n{examples}")
+    app.command(command, help_epilogue="\n\n".join(["**Examples**", *examples_of(command)]))
     try:
         app(arguments, exit_on_error=False, print_error=False)
     except CycloptsError as error:
@@ -129,3 +126,9 @@ def overview(*, width: int) -> str:
 def command_named(name: str) -> Callable[..., None]:
     """The function behind a command, whose module is loaded now."""
     return getattr(importlib.import_module(f"heedful.cli.{name}"), name)
+
+
+def examples_of(command: Callable[..., None]) -> list[str]:
+    """The examples at the end of a command's help, each on one line."""
+    _, _, examples = (command.__doc__ or "").partition("Examples")
+    return [f"heedful {' '.join(words.split())}" for words in examples.split("heedful ")[1:]]

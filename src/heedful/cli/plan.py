@@ -32,32 +32,21 @@ def plan(
     Then: parameters, epochs, memory, operations as they are and as the paper's Table 2 counts them, and the time.
     Memory and time are estimates. Without --accelerator a few steps are run on this machine, which takes some seconds.
 
-    Parameters
-    ----------
-    folder
-        What `heedful prepare` made.
-    preset
-        Start from this preset; `base` when neither this nor the file names one.
-    config
-        A TOML file with any of the settings.
-    set_
-        One setting, as in --set training.steps=50000; may be repeated.
-    gpus
-        GPUs, and so processes, on each machine.
-    nodes
-        Machines.
-    accelerator
-        Estimate the time for this device, such as "H100" or "RTX 4090", from its datasheet instead of a probe.
-    output
-        The folder the run would write to: checks that its disk has room for the checkpoints.
-    as_json
-        Print JSON.
+    Args:
+        folder: What `heedful prepare` made.
+        preset: Start from this preset; `base` when neither this nor the file names one.
+        config: A TOML file with any of the settings.
+        set_: One setting, as in --set training.steps=50000; may be repeated.
+        gpus: GPUs, and so processes, on each machine.
+        nodes: Machines.
+        accelerator: Estimate the time for this device, such as "H100" or "RTX 4090", from its datasheet instead of a
+            probe.
+        output: The folder the run would write to: checks that its disk has room for the checkpoints.
+        as_json: Print JSON.
 
-    Examples
-    --------
-    heedful plan data/ --preset base --accelerator H100 --output runs/base
-
-    heedful plan data/ --preset big --set training.micro_batches=32 --gpus 8 --nodes 4 --accelerator A100
+    Examples:
+        heedful plan data/ --preset base --accelerator H100 --output runs/base
+        heedful plan data/ --preset big --set training.micro_batches=32 --gpus 8 --nodes 4 --accelerator A100
     """
     found = make_plan(
         folder,

@@ -54,69 +54,41 @@ def prepare(
     first --target, and so on. A weight after the name, as in --source news.en@2.5 or --tsv crawl.tsv.gz@0.5, says how
     often its pairs come in an epoch.
 
-    Parameters
-    ----------
-    output
-        The folder to make. It appears when everything is done, or not at all.
-    source
-        Source text, one sentence a line.
-    target
-        Target text; its line n belongs to line n of the source.
-    tsv
-        Text with two fields a line, source, tab, target.
-    jsonl
-        Text with one JSON object a line.
-    source_field
-        The field of --jsonl that holds the source.
-    target_field
-        The field of --jsonl that holds the target.
-    valid_source
-        Validation text; its lines are removed from the training text.
-    valid_target
-        Validation text, target side.
-    valid_tsv
-        Validation text as TSV.
-    valid_jsonl
-        Validation text as JSON lines.
-    exclude
-        Test sets in either language: a pair with a side that is one of their lines is never trained on. Of a line with
-        tabs its fields count too, and of JSON lines every text in them, whatever its field is called.
-    vocab_size
-        Subwords in the vocabulary; 37000 unless the corpus is small.
-    separate_vocabularies
-        One vocabulary for each side instead of a shared one.
-    tokenizer
-        Reuse the vocabulary of this folder, prepared corpus or model (a folder or a name) instead of learning one.
-    max_length
-        Tokens of a side, END included, above which a pair is left out.
-    max_ratio
-        A pair is left out when a side has more than this many times the other's tokens.
-    keep
-        Switch off a rule: empty, identical, validation, excluded, duplicate, too-long or ratio.
-    on_bad_line
-        What to do with a line that is not UTF-8, not two fields, or not JSON.
-    sample_pairs
-        Learn the vocabulary from at most this many pairs, drawn evenly.
-    bpe_dropout
-        Cut the words of the training text at random: the probability with which a merge of BPE is left out. 0.1 suits
-        small corpora, with --copies.
-    copies
-        Store each training pair so often, cut anew each time.
-    seed
-        What the sample, the report's examples and random cuts are drawn with.
-    overwrite
-        Replace the prepared corpus that is there.
-    quiet
-        Say nothing but errors.
-    as_json
-        Print the report as JSON.
+    Args:
+        output: The folder to make. It appears when everything is done, or not at all.
+        source: Source text, one sentence a line.
+        target: Target text; its line n belongs to line n of the source.
+        tsv: Text with two fields a line, source, tab, target.
+        jsonl: Text with one JSON object a line.
+        source_field: The field of --jsonl that holds the source.
+        target_field: The field of --jsonl that holds the target.
+        valid_source: Validation text; its lines are removed from the training text.
+        valid_target: Validation text, target side.
+        valid_tsv: Validation text as TSV.
+        valid_jsonl: Validation text as JSON lines.
+        exclude: Test sets in either language: a pair with a side that is one of their lines is never trained on. Of a
+            line with tabs its fields count too, and of JSON lines every text in them, whatever its field is called.
+        vocab_size: Subwords in the vocabulary; 37000 unless the corpus is small.
+        separate_vocabularies: One vocabulary for each side instead of a shared one.
+        tokenizer: Reuse the vocabulary of this folder, prepared corpus or model (a folder or a name) instead of
+            learning one.
+        max_length: Tokens of a side, END included, above which a pair is left out.
+        max_ratio: A pair is left out when a side has more than this many times the other's tokens.
+        keep: Switch off a rule: empty, identical, validation, excluded, duplicate, too-long or ratio.
+        on_bad_line: What to do with a line that is not UTF-8, not two fields, or not JSON.
+        sample_pairs: Learn the vocabulary from at most this many pairs, drawn evenly.
+        bpe_dropout: Cut the words of the training text at random: the probability with which a merge of BPE is left
+            out. 0.1 suits small corpora, with --copies.
+        copies: Store each training pair so often, cut anew each time.
+        seed: What the sample, the report's examples and random cuts are drawn with.
+        overwrite: Replace the prepared corpus that is there.
+        quiet: Say nothing but errors.
+        as_json: Print the report as JSON.
 
-    Examples
-    --------
-    heedful prepare --source train.en --target train.de --valid-source dev.en --valid-target dev.de --output data/
-
-    heedful prepare --source a.en.gz --target a.de.gz --tsv b.tsv.xz@0.5 --exclude test.en --exclude test.de
-    --valid-tsv dev.tsv --output data/
+    Examples:
+        heedful prepare --source train.en --target train.de --valid-source dev.en --valid-target dev.de --output data/
+        heedful prepare --source a.en.gz --target a.de.gz --tsv b.tsv.xz@0.5 --exclude test.en --exclude test.de
+            --valid-tsv dev.tsv --output data/
     """
     fields = source_field, target_field
     request = Request(

@@ -17,20 +17,14 @@ def presets(
 ) -> None:
     """List the ready-made configurations with their exact sizes.
 
-    Parameters
-    ----------
-    names
-        Only these presets; all when none is named.
-    vocab_size
-        Count the parameters for this many subwords instead of each preset's own vocabulary.
-    as_json
-        Print JSON, with each preset's complete configuration.
+    Args:
+        names: Only these presets; all when none is named.
+        vocab_size: Count the parameters for this many subwords instead of each preset's own vocabulary.
+        as_json: Print JSON, with each preset's complete configuration.
 
-    Examples
-    --------
-    heedful presets
-
-    heedful presets base big --vocab-size 32000 --json
+    Examples:
+        heedful presets
+        heedful presets base big --vocab-size 32000 --json
     """
     rows = [_row(item, vocab_size) for item in ([preset(name) for name in names] or ALL)]
     if as_json:

@@ -33,22 +33,16 @@ def score(
     One line for each pair: the log-probability of the target, natural logarithm, end symbol included, a tab, and its
     perplexity per subword. On standard error, at the end, the perplexity of the whole file.
 
-    Parameters
-    ----------
-    source
-        A text file, plain or compressed.
-    target
-        Its translation, line by line.
-    as_json
-        Print one JSON object a pair, with each subword's log-probability, and one for the whole file at the end.
-    quiet
-        Nothing on standard error.
+    Args:
+        source: A text file, plain or compressed.
+        target: Its translation, line by line.
+        as_json: Print one JSON object a pair, with each subword's log-probability, and one for the whole file at the
+            end.
+        quiet: Nothing on standard error.
 
-    Examples
-    --------
-    heedful score --model run --source news.en --target news.de
-
-    heedful score --model run --source news.en --target news.de --json > scores.jsonl
+    Examples:
+        heedful score --model run --source news.en --target news.de
+        heedful score --model run --source news.en --target news.de --json > scores.jsonl
     """
     total = None
     for path in (source, target):

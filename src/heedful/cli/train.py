@@ -31,40 +31,25 @@ def train(
     --resume goes on from the last checkpoint as if nothing had happened. On several GPUs or machines, put
     `torchrun --nproc-per-node 8 -m` before `heedful` and set training.micro_batches to a multiple of the processes.
 
-    Parameters
-    ----------
-    data
-        The folder that `heedful prepare` made.
-    output
-        The folder of the run: configuration, checkpoints, metrics, subwords.
-    preset
-        Start from this preset; when neither this nor the file names one, from `base`, or with --init from what that
-        model is.
-    config
-        A TOML file with any of the settings.
-    set_
-        One setting, as in --set training.steps=5000; may be repeated.
-    resume
-        Go on from the last checkpoint of --output; without one, start and say so.
-    init
-        Start from the weights of this model, a folder or a name such as en-de-small (fine-tuning); the data must have
-        been prepared with --tokenizer and the same.
-    overwrite
-        Replace a run that is there already.
-    device
-        auto, cpu, cuda or cuda:N.
-    auto_micro_batches
-        If the largest batch does not fit into memory, cut the steps finer instead of stopping.
-    threads
-        CPU threads; all cores when not given.
-    quiet
-        Print warnings and errors only.
+    Args:
+        data: The folder that `heedful prepare` made.
+        output: The folder of the run: configuration, checkpoints, metrics, subwords.
+        preset: Start from this preset; when neither this nor the file names one, from `base`, or with --init from what
+            that model is.
+        config: A TOML file with any of the settings.
+        set_: One setting, as in --set training.steps=5000; may be repeated.
+        resume: Go on from the last checkpoint of --output; without one, start and say so.
+        init: Start from the weights of this model, a folder or a name such as en-de-small (fine-tuning); the data must
+            have been prepared with --tokenizer and the same.
+        overwrite: Replace a run that is there already.
+        device: auto, cpu, cuda or cuda:N.
+        auto_micro_batches: If the largest batch does not fit into memory, cut the steps finer instead of stopping.
+        threads: CPU threads; all cores when not given.
+        quiet: Print warnings and errors only.
 
-    Examples
-    --------
-    heedful train corpus --preset base --output run
-
-    heedful train corpus --preset small --output run --set training.minutes=30 --resume
+    Examples:
+        heedful train corpus --preset base --output run
+        heedful train corpus --preset small --output run --set training.minutes=30 --resume
     """
     otherwise = None
     if init is not None:

@@ -43,38 +43,24 @@ def translate(
     --alignment a line has more columns, separated by tabs: the number of the input line (with --n-best), the score
     (with --scores), the translation, the alignment.
 
-    Parameters
-    ----------
-    text
-        What to translate; each argument is one line.
-    input_
-        A text file, plain or compressed (.gz, .xz, .zst), instead.
-    output
-        Write here instead of standard output.
-    n_best
-        Translations of each line, best first; those that read the same are given once. Searched with that many beams
-        and 12 more unless --beam-size is given.
-    scores
-        Print each translation's score: its log-probability divided by the length penalty.
-    alignment
-        Print which word of the translation attends most to which word of the source, as in "0-0 1-2".
-    alignment_layer
-        The decoder layer that alignments are taken from, counted from 1; the last when not given, or the last but
-        one if there are more than three.
-    prefix
-        What every translation begins with.
-    as_json
-        Print one JSON object a line of input.
-    overwrite
-        Replace --output if it is there.
-    quiet
-        No progress on standard error.
+    Args:
+        text: What to translate; each argument is one line.
+        input_: A text file, plain or compressed (.gz, .xz, .zst), instead.
+        output: Write here instead of standard output.
+        n_best: Translations of each line, best first; those that read the same are given once. Searched with that many
+            beams and 12 more unless --beam-size is given.
+        scores: Print each translation's score: its log-probability divided by the length penalty.
+        alignment: Print which word of the translation attends most to which word of the source, as in "0-0 1-2".
+        alignment_layer: The decoder layer that alignments are taken from, counted from 1; the last when not given, or
+            the last but one if there are more than three.
+        prefix: What every translation begins with.
+        as_json: Print one JSON object a line of input.
+        overwrite: Replace --output if it is there.
+        quiet: No progress on standard error.
 
-    Examples
-    --------
-    heedful translate --model run "A dog runs through the snow."
-
-    heedful translate --model run --input news.en --output news.de --batch-size 64
+    Examples:
+        heedful translate --model run "A dog runs through the snow."
+        heedful translate --model run --input news.en --output news.de --batch-size 64
     """
     if text and input_:
         raise SearchError("give text or --input, not both")
