@@ -15,9 +15,8 @@ from tests.pages import Page
 
 from heedful.errors import ReportError
 from heedful.report import attention_views as module
-from heedful.report.attention_views import KINDS, attention_page, write_attention_page
-from heedful.report.colours import weight_colours
-from heedful.report.heat_maps import LONGEST_LABEL, labels
+from heedful.report.attention_views import KINDS, LONGEST_LABEL, attention_page, labels, write_attention_page
+from heedful.report.picture import colour_scale
 from heedful.search.attention_maps import AttentionMaps
 
 MAPS = {
@@ -120,18 +119,17 @@ def test_labels_show_what_cannot_be_seen() -> None:
     assert max(len(label) for label in shown) == LONGEST_LABEL
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_equal_steps_of_the_scale_look_equal(dark: bool) -> None:
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_equal_steps_of_the_scale_look_equal(theme: str) -> None:
     """By CIE's L*, a formula that the scale is not made with."""
 
-    def lightness(colour: str) -> float:
-        channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    def lightness(colour: list[int]) -> float:
+        linear = [c / 255 / 12.92 if c <= 10 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour]
         y = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
         return 116 * y ** (1 / 3) - 16 if y > 0.008856 else 903.3 * y
 
-    levels = np.array([lightness(colour) for colour in weight_colours(dark=dark)])[::8]
-    steps = np.diff(levels) * (1 if dark else -1)
+    levels = np.array([lightness(colour) for colour in colour_scale("weights", theme).tolist()])[::8]
+    steps = np.diff(levels) * (1 if theme == "dark" else -1)
     assert steps.min() > 0.75 * steps.mean()
     assert steps.max() < 1.25 * steps.mean()
     assert abs(levels[-1] - levels[0]) > 70

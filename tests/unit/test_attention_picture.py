@@ -43,8 +43,8 @@ def test_every_mark_is_drawn_where_the_picture_has_it() -> None:
         Cells(np.array([[0.0, 1.0]]), (10, 10, 20, 10)),
         Frame("bar train", (50, 10, 10, 10)),
         Stroke("dots mark", [(80, 15)], dots=True),
-        Inset([Frame("bar train", (0, 0, 40, 10))], (10, 30, 20, 10), (0, 0, 20, 10), cut=True),
-        Inset([Frame("bar train", (0, 0, 40, 10))], (10, 50, 20, 10), (0, 0, 20, 10)),
+        Inset([Frame("bar train", (0, 0, 40, 10))], (10, 30), cut=(0, 0, 20, 10)),
+        Inset([Frame("bar train", (0, 0, 40, 10))], (10, 50)),
         Words("tick end", "x", (95, 60)),
     ]
     with Image.open(io.BytesIO(png(Picture(100, 70, marks, "")))) as read:

@@ -14,12 +14,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from heedful.report.charts import Chart, Figure, Series, bar_figure, line_figure, thinned
-from heedful.report.colours import indexed_png, pixels, signed_colours, weight_colours
-from heedful.report.heat_maps import attention_map, heads_map, position_map
+from heedful.report.attention_views import attention_map, heads_map
+from heedful.report.charts import (
+    MOST_TICKS,
+    Chart,
+    Figure,
+    Series,
+    bar_figure,
+    line_figure,
+    linear_ticks,
+    log_ticks,
+    thinned,
+)
 from heedful.report.pages import fragment
-from heedful.report.picture import Cells, Frame, Inset, Picture, Point, Stroke
-from heedful.report.scales import MOST_TICKS, linear_ticks, log_ticks
+from heedful.report.picture import Cells, Frame, Inset, Picture, Point, Stroke, Words, colour_scale
+from heedful.report.run_page import position_map
 
 LINE = [(0.0, 2.5), (50.0, 9.0), (120.0, 4.0), (300.0, 7.25)]
 
@@ -150,24 +159,32 @@ def test_bars_are_as_high_as_their_counts() -> None:
     assert bar_figure("Lengths", [], {"source": [], "target": []}, x="tokens", y="pairs") is None
 
 
-@pytest.mark.parametrize("colours", [weight_colours(), signed_colours(dark=True)])
-def test_a_picture_has_the_colour_of_each_number(colours: list[str]) -> None:
-    places = np.random.default_rng(1).integers(0, len(colours), (7, 11))
-    shares = places / (len(colours) - 1)
-    with Image.open(io.BytesIO(indexed_png(shares, colours))) as read:
-        found = np.asarray(read.convert("RGB"))
-    expected = np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in colours])[places]
-    np.testing.assert_array_equal(found, expected)
-    np.testing.assert_array_equal(pixels(shares, colours), expected)
+@pytest.mark.parametrize("scale", ["weights", "signed"])
+def test_a_picture_has_the_colour_of_each_number(scale: str) -> None:
+    colours = {theme: colour_scale(scale, theme) for theme in ("light", "dark")}
+    places = np.random.default_rng(1).integers(0, len(colours["light"]), (7, 11))
+    cells = Cells(places / (len(colours["light"]) - 1), (0, 0, 1, 1), scale)
+    for theme, expected in colours.items():
+        with Image.open(io.BytesIO(cells.png(theme))) as read:
+            np.testing.assert_array_equal(np.asarray(read.convert("RGB")), expected[places])
+    np.testing.assert_array_equal(cells.pixels(), colours["light"][places])
 
 
 def test_signed_colours_are_paper_in_the_middle_and_opposite_at_the_ends() -> None:
-    for dark in (False, True):
-        scale = [[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in signed_colours(dark=dark)]
+    for theme in ("light", "dark"):
+        scale = colour_scale("signed", theme).astype(int).tolist()
         (red, _, blue), middle, (more_red, _, less_blue) = scale[0], scale[len(scale) // 2], scale[-1]
         assert blue > red + 50
         assert more_red > less_blue + 50
         assert max(middle) - min(middle) < 8
+
+
+def test_what_is_moved_and_cut_in_svg_has_its_place_and_its_edges() -> None:
+    moved = Inset([Inset([Words("tick", "x", (1, 2))], cut=(0, 0, 9, 8))], by=(30.0, 4.5))
+    (group,) = svg(Picture(50, 40, [moved], "")).iter("g")
+    assert group.get("transform") == "translate(30.0 4.5)"
+    (inner,) = group.iter("svg")
+    assert (inner.get("width"), inner.get("viewBox"), inner.findtext("text")) == ("9.0", "0.0 0.0 9.0 8.0", "x")
 
 
 def test_a_map_names_every_subword_and_frames_the_links() -> None:

@@ -10,7 +10,7 @@ from heedful.cli.options import AsJson, Settings, whole_number
 from heedful.cli.terminal import console, plain_table, print_json
 from heedful.planning.memory import GIB
 from heedful.planning.plan import Plan, make_plan
-from heedful.report.scales import duration_text
+from heedful.report.charts import duration_text
 
 
 def plan(

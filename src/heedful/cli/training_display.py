@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from heedful.cli.terminal import SECONDS_BETWEEN_LINES, console
-from heedful.report.scales import duration_text
+from heedful.report.charts import duration_text
 from heedful.runs.metrics import TrainLine, ValidationLine
 from heedful.training import events
 

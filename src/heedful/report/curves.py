@@ -12,7 +12,7 @@ from heedful.errors import CheckpointError, ReportError
 from heedful.files import write_file
 from heedful.report.charts import FEW_POINTS, HEIGHT, WIDTH, Chart, Figure, Series, line_figure
 from heedful.report.pages import Section, section
-from heedful.report.picture import Mark, Picture, Point, Stroke, Words, inset
+from heedful.report.picture import Inset, Mark, Picture, Point, Stroke, Words
 from heedful.runs.descriptions import read_run
 from heedful.runs.metrics import Metrics, Sample, TrainLine, ValidationLine, measured, read_metrics
 
@@ -185,7 +185,7 @@ def _panels(title: str, figures: Sequence[Figure]) -> Picture:
     marks: list[Mark] = [Words("headline strong", title, (left + 4, 26))]
     for place, figure in enumerate(figures):
         x, y = left + place % 2 * width, top + place // 2 * height
-        marks += [*_caption(figure, x, y), inset(figure.picture, x, y + _CAPTION)]
+        marks += [*_caption(figure, x, y), Inset(figure.picture.marks, (x, y + _CAPTION))]
     return Picture(2 * width, top + math.ceil(len(figures) / 2) * height, marks, title)
 
 

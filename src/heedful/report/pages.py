@@ -50,11 +50,8 @@ def fragment(template: str, **values: Any) -> Markup:
 
 def page(template: str, *, style: str, scripts: Sequence[str], **values: Any) -> str:
     """A whole page by a template, with its style sheet and scripts in it."""
-    script = "\n".join(map(page_file, scripts))
-    text = (
-        _environment().get_template(template).render(style=Markup(page_style(style)), script=Markup(script), **values)
-    )
-    return _INVISIBLE.sub("\ufffd", text)
+    inside = {"style": Markup(page_style(style)), "script": Markup("\n".join(map(page_file, scripts)))}
+    return _INVISIBLE.sub("\ufffd", _environment().get_template(template).render(**inside, **values))
 
 
 def write_page(path: Path, text: str, *, overwrite: bool = False) -> Path:

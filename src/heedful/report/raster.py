@@ -5,19 +5,20 @@ from __future__ import annotations
 import functools
 import io
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from heedful.report.colours import SCALES, pixels
 from heedful.report.pages import page_style
-from heedful.report.picture import Box, Cells, Frame, Inset, Mark, Picture, Stroke, Words
+from heedful.report.picture import Cells, Frame, Inset, Mark, Picture, Stroke, Words
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.transforms import BboxBase, Transform
 
 _PER_INCH = 100
 """A picture's own pixels; matplotlib measures in inches, and strokes and letters in seventy-seconds of one."""
+_POINT = 72 / _PER_INCH
 _MOST_PIXELS = 8000
 """Of a side: a picture of a thousand subwords gets smaller ones."""
 NOT_IN_FONTS = "□"
@@ -36,29 +37,16 @@ _COLOURS = {"grid": "rule", "outline": "rule", "vertical": "plan", "link": "mark
 """The style sheet's names of the colours of those kinds that are not called like theirs."""
 
 
-@dataclass(frozen=True)
-class _Sheet:
-    """Where marks are drawn: moved so far, and cut off outside a box."""
-
-    axes: Axes
-    x: float = 0.0
-    y: float = 0.0
-    cut: Box | None = None
-
-
 def png(picture: Picture, *, scale: float = 2.0) -> bytes:
     """The picture with so many pixels for each of its own; words that need more room than it has get it."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
 
     size = picture.width, picture.height
     figure = Figure(figsize=(size[0] / _PER_INCH, size[1] / _PER_INCH))
-    FigureCanvasAgg(figure)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.add_patch(Rectangle((0, 0), *size, facecolor="white", edgecolor="none", zorder=-1))
-    for mark in picture.marks:
-        _draw(mark, _Sheet(axes))
+    _draw(picture.marks, axes, axes.transData)
     axes.set(xlim=(0, size[0]), ylim=(size[1], 0))
     axes.set_axis_off()
     memory = io.BytesIO()
@@ -67,81 +55,57 @@ def png(picture: Picture, *, scale: float = 2.0) -> bytes:
     return memory.getvalue()
 
 
-def _draw(mark: Mark, sheet: _Sheet) -> None:
-    match mark:
-        case Stroke():
-            _draw_stroke(mark, sheet)
-        case Words():
-            _draw_words(mark, sheet)
-        case Frame():
-            _draw_frame(mark, sheet)
-        case Cells():
-            x, y, width, height = _moved(mark.box, sheet)
-            colours = pixels(mark.shares, SCALES[mark.scale]())
-            sheet.axes.imshow(colours, extent=(x, x + width, y + height, y), aspect="auto", interpolation="nearest")
-        case Inset():
-            x, y = sheet.x + mark.box[0] - mark.view[0], sheet.y + mark.box[1] - mark.view[1]
-            inner = replace(sheet, x=x, y=y, cut=_moved(mark.box, sheet) if mark.cut else sheet.cut)
-            for one in mark.marks:
-                _draw(one, inner)
+def _draw(marks: Sequence[Mark], axes: Axes, place: Transform, cut: BboxBase | None = None) -> None:
+    from matplotlib.transforms import Affine2D, Bbox, TransformedBbox
+
+    for mark in marks:
+        if isinstance(mark, Inset):
+            moved = Affine2D().translate(*mark.by) + place
+            inner = TransformedBbox(Bbox.from_bounds(*mark.cut), moved) if mark.cut else cut
+            _draw(mark.marks, axes, moved, inner)
+            continue
+        artist = _drawn(mark, axes, place)
+        if cut is None:
+            artist.set_clip_on(False)
+        else:  # only now: to be added to the axes has set another box
+            artist.set_clip_box(cut)
 
 
-def _draw_stroke(stroke: Stroke, sheet: _Sheet) -> None:
-    xs, ys = [sheet.x + x for x, _ in stroke.points], [sheet.y + y for _, y in stroke.points]
-    wide = _inches(_of_kind(_WIDTHS, stroke.kind, 1.0))
-    if stroke.dots:
-        look = {"linestyle": "", "marker": "o", "markersize": wide, "markeredgewidth": 0}
-    else:
-        dashes = _of_kind(_DASHES, stroke.kind, None)
-        look = {"linewidth": wide, "linestyle": (0, dashes) if dashes else "-"}
-    (line,) = sheet.axes.plot(xs, ys, color=_colour(stroke.kind), **look)
-    _cut_off(line, sheet)
-
-
-def _draw_words(words: Words, sheet: _Sheet) -> None:
-    kinds = words.kind.split()
-    families, text = _drawable(words.text)
-    sheet.axes.text(
-        sheet.x + words.at[0],
-        sheet.y + words.at[1],
-        text,
-        color=_colour(words.kind),
-        fontsize=_inches(_of_kind(_SIZES, words.kind, 12.0)),
-        fontweight="bold" if "strong" in kinds else "normal",
-        fontfamily=families,
-        ha="right" if "end" in kinds else "center" if "middle" in kinds else "left",
-        va="baseline",
-        rotation=words.turned,
-        rotation_mode="anchor",
-        parse_math=False,  # a dollar sign is a dollar sign
-    )
-
-
-def _draw_frame(frame: Frame, sheet: _Sheet) -> None:
+def _drawn(mark: Stroke | Words | Frame | Cells, axes: Axes, place: Transform) -> Artist:
     from matplotlib.patches import Rectangle
 
-    x, y, width, height = _moved(frame.box, sheet)
-    look = {"linewidth": _inches(_of_kind(_WIDTHS, frame.kind, 1.0)), "edgecolor": _colour(frame.kind), "fill": False}
-    if "bar" in frame.kind.split():
-        look = {"linewidth": 0, "facecolor": _colour(frame.kind)}
-    _cut_off(sheet.axes.add_patch(Rectangle((x, y), width, height, **look)), sheet)
+    if isinstance(mark, Cells):
+        x, y, width, height = mark.box
+        extent = (x, x + width, y + height, y)
+        return axes.imshow(mark.pixels(), extent=extent, aspect="auto", interpolation="nearest", transform=place)
+    colour, wide = _colour(mark.kind), _POINT * _of_kind(_WIDTHS, mark.kind, 1.0)
+    if isinstance(mark, Words):
+        return axes.text(*mark.at, **_lettering(mark), color=colour, transform=place)
+    if isinstance(mark, Frame):
+        filled = {"linewidth": 0, "facecolor": colour}
+        look = filled if "bar" in mark.kind.split() else {"linewidth": wide, "edgecolor": colour, "fill": False}
+        return axes.add_patch(Rectangle(mark.box[:2], *mark.box[2:], **look, transform=place))
+    look = {"linewidth": wide, "linestyle": (0, _of_kind(_DASHES, mark.kind, None))}
+    if mark.dots:
+        look = {"linestyle": "", "marker": "o", "markersize": wide, "markeredgewidth": 0}
+    (line,) = axes.plot(*zip(*mark.points, strict=True), color=colour, **look, transform=place)
+    return line
 
 
-def _cut_off(mark: Artist, sheet: _Sheet) -> None:
-    from matplotlib.transforms import Bbox, TransformedBbox
-
-    if sheet.cut is None:
-        mark.set_clip_on(False)
-    else:  # only now: to be added to the axes has set another box
-        mark.set_clip_box(TransformedBbox(Bbox.from_bounds(*sheet.cut), sheet.axes.transData))
-
-
-def _moved(box: Box, sheet: _Sheet) -> Box:
-    return sheet.x + box[0], sheet.y + box[1], box[2], box[3]
-
-
-def _inches(length: float) -> float:
-    return length * 72 / _PER_INCH
+def _lettering(words: Words) -> dict[str, Any]:
+    kinds = words.kind.split()
+    families, text = _drawable(words.text)
+    return {
+        "s": text,
+        "fontsize": _POINT * _of_kind(_SIZES, words.kind, 12.0),
+        "fontweight": "bold" if "strong" in kinds else "normal",
+        "fontfamily": families,
+        "ha": "right" if "end" in kinds else "center" if "middle" in kinds else "left",
+        "va": "baseline",
+        "rotation": words.turned,
+        "rotation_mode": "anchor",
+        "parse_math": False,  # a dollar sign is a dollar sign
+    }
 
 
 def _of_kind(table: dict[str, Any], kind: str, otherwise: Any) -> Any:

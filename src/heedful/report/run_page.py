@@ -7,16 +7,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from heedful.config import SECTIONS, toml_value
 from heedful.data.manifest import SIDES
 from heedful.model.positional_encoding import positional_encoding
-from heedful.report.charts import Chart, Figure, Series, bar_figure, line_figure
+from heedful.report.attention_views import labels
+from heedful.report.charts import Chart, Figure, Series, bar_figure, duration_text, line_figure, linear_ticks
 from heedful.report.curves import training_section
-from heedful.report.heat_maps import labels, position_map
 from heedful.report.pages import Section, page, section, write_page
+from heedful.report.picture import Cells, Frame, Mark, Picture, Words
 from heedful.report.repetition import changed_settings, machine_section, preset_name, repetition_section
 from heedful.report.run_scores import POSITIONS, RunScores, examples_section, scores_section
-from heedful.report.scales import duration_text
 from heedful.runs.descriptions import now
 from heedful.runs.record import CorpusRecord, RunRecord
 from heedful.training.optimizer import learning_rate
@@ -134,6 +136,34 @@ def _positions_section(record: RunRecord, scores: RunScores | None) -> Section:
     sinusoids = position_map(positional_encoding(POSITIONS, model.d_model).numpy())
     about = {"positions": POSITIONS, "d_model": model.d_model}
     return section("Positional encodings", "positions.html", learned=None, sinusoids=sinusoids, **about)
+
+
+def position_map(table_LD: np.ndarray) -> Picture:
+    """Encodings, positions from top to bottom and dimensions from left to right, blue below zero, orange above."""
+    rows, columns = table_LD.shape
+    most = float(np.abs(table_LD).max()) or 1.0
+    left, top, width, height = 40.0, 24.0, 590.0, 256.0
+    box, right, bottom = (left, top, width, height), left + width, top + height
+    marks: list[Mark] = [
+        Words("axis-name", "position ↓", (4, 13)),
+        Words("axis-name end", "dimension →", (right, bottom + 31)),
+        Cells(table_LD / most / 2 + 0.5, box, "signed"),
+        Frame("outline", box),
+        Cells(np.linspace(1, 0, 65)[:, None], (right + 16, top, 12, height), "signed"),
+    ]
+    marks += [
+        Words("tick end", f"{tick:g}", (left - 6, top + height * (tick + 0.5) / rows + 4))
+        for tick in linear_ticks(0, rows - 1)
+    ]
+    marks += [
+        Words("tick middle", f"{tick:g}", (left + width * (tick + 0.5) / columns, bottom + 15))
+        for tick in linear_ticks(0, columns - 1, 8)
+    ]
+    marks += [
+        Words("tick", f"{value:.2g}".replace("-", "−"), (right + 34, top + height * share + 4))
+        for share, value in ((0.0, most), (0.5, 0.0), (1.0, -most))
+    ]
+    return Picture(right + 68, bottom + 36, marks, "positional encodings", kind="positions")
 
 
 def _configuration_section(record: RunRecord) -> Section:

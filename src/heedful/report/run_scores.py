@@ -17,7 +17,7 @@ from heedful.evaluation.paper_bleu import NAME as PAPER_BLEU
 from heedful.evaluation.paper_bleu import WHY_IT_DIFFERS
 from heedful.evaluation.sentences import Extremes, ShownSentence, TestSet
 from heedful.evaluation.translation_scores import SystemReport, system_report
-from heedful.report.heat_maps import attention_map, weight_scale
+from heedful.report.attention_views import attention_map, weight_scale
 from heedful.report.pages import Section, section
 from heedful.report.picture import Picture
 
