@@ -8,18 +8,20 @@ from tests.attention_toys import toy_maps
 
 from heedful.evaluation.sentences import TestSet
 from heedful.evaluation.translation_scores import system_report
-from heedful.report.run_scores import TITLES, Example, RunScores
+from heedful.report.run_scores import TITLES, Example, RunScores, ScoredText
 from heedful.search.attention_maps import AttentionMaps
+from heedful.search.options import SearchOptions
 
 
 def toy_scores(sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]) -> RunScores:
     """The scores of these translations; each example attends to as many subwords as its words."""
-    report = system_report(TestSet(references, sources), outputs, language="de", examples=1, resamples=20)
+    text = ScoredText(TestSet(references, sources), "made-up <text>", "de")
+    report = system_report(text.test, outputs, language="de", examples=1, resamples=20)
     examples = [_example(kind, getattr(report.examples, kind)[0]) for kind in TITLES]
     return RunScores(
-        about="made-up <text>",
+        text=text,
         weights="no weights",
-        search={"method": "beam", "beam_size": 4, "length_penalty": 0.6},
+        search=SearchOptions(),
         report=report,
         perplexity={"per_subword": 7.5, "per_word": None},
         speed={"device": "cpu", "sentences_per_second": 2.0, "target_tokens_per_second": 9.0},

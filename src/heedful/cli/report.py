@@ -177,4 +177,4 @@ def _described(scores: RunScores | None) -> dict[str, Any]:
     if scores is None:
         return {"text": None, "scores": None, "perplexity": None}
     listed = [dataclasses.asdict(score) for score in scores.report.scores]
-    return {"text": scores.about, "scores": listed, "perplexity": dict(scores.perplexity)}
+    return {"text": scores.text.about, "scores": listed, "perplexity": dict(scores.perplexity)}

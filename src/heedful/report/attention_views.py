@@ -107,12 +107,12 @@ def attention_map(
     box = (left, top, _CELL * len(columns), _CELL * len(rows))
     marks: list[Mark] = []
     for place, name in enumerate(rows):
-        marks.append(Words("subword end", name, (left - 6, top + (place + 0.5) * _CELL + 4)))
+        marks += [Words("subword end", name, (left - 6, top + (place + 0.5) * _CELL + 4))]
     for place, name in enumerate(columns):
-        marks.append(Words("subword", name, (left + (place + 0.6) * _CELL, top - 5), turned=45))
+        marks += [Words("subword", name, (left + (place + 0.6) * _CELL, top - 5), turned=45)]
     marks += [Cells(_shares(weights_TS), box), Frame("outline", box)]
     for column, row in sorted(links):
-        marks.append(Frame("link", (left + column * _CELL, top + row * _CELL, _CELL, _CELL)))
+        marks += [Frame("link", (left + column * _CELL, top + row * _CELL, _CELL, _CELL))]
     width, height = left + box[2] + max(6.0, reach * _SLANT - _CELL / 2 + 6), top + box[3] + 4
     return Picture(width, height, marks, "cross-attention: translation in rows, source in columns", kind="map")
 

@@ -7,24 +7,23 @@ import shlex
 from pathlib import Path
 
 from heedful.config import SECTIONS, toml_value
-from heedful.data.manifest import Manifest, TextRecord
+from heedful.data.manifest import Manifest
 from heedful.presets import BY_NAME
 from heedful.report.pages import Section, section
 from heedful.runs.record import RunRecord
 
 _MACHINE = {
-    "cuda": ("CUDA", "{}"),
-    "platform": ("system", "{}"),
-    "processor": ("processor", "{}"),
-    "cores": ("cores", "{}"),
-    "memory_gib": ("memory", "{} GiB"),
-    "device": ("trained on", "{}"),
-    "device_memory_gib": ("its memory", "{} GiB"),
-    "threads": ("threads", "{}"),
-    "processes": ("processes", "{}"),
+    "cuda": "CUDA",
+    "platform": "system",
+    "processor": "processor",
+    "cores": "cores",
+    "memory_gib": "memory",
+    "device": "trained on",
+    "device_memory_gib": "its memory",
+    "threads": "threads",
+    "processes": "processes",
 }
-"""What a run writes down of its machine, what it is called, and how it is written."""
-
+"""What a run writes down of its machine, and what it is called."""
 _FROM_PYTHON = (
     "The corpus was made from Python, of texts in an order or with fields that one command cannot say. The nearest:"
 )
@@ -52,12 +51,12 @@ def repetition_section(record: RunRecord) -> Section:
 def machine_section(record: RunRecord) -> Section:
     """Versions and hardware of the machine that trained."""
     known, packages = record.environment, record.environment.get("packages")
-    found = {"heedful": record.description.heedful}
-    found["Python"] = str(known.get("python") or "not recorded")
+    found = {"heedful": record.description.heedful, "Python": str(known.get("python") or "not recorded")}
     found |= {name: str(version) for name, version in (packages if isinstance(packages, dict) else {}).items()}
-    found |= {name: form.format(known[key]) for key, (name, form) in _MACHINE.items() if known.get(key) is not None}
-    peaks = [line.wall.memory_gib for line in record.metrics.train if line.wall.memory_gib]
-    if peaks:
+    for key, name in _MACHINE.items():
+        if known.get(key) is not None:
+            found[name] = f"{known[key]}{' GiB' if key.endswith('_gib') else ''}"
+    if peaks := [line.wall.memory_gib for line in record.metrics.train if line.wall.memory_gib]:
         found["memory used"] = f"{max(peaks):g} GiB at most"
     return section("Versions and hardware", "facts.html", found=found)
 
@@ -73,10 +72,10 @@ def changed_settings(record: RunRecord) -> dict[str, str]:
     preset = BY_NAME[preset_name(record)].make()
     found: dict[str, str] = {}
     for name, kind in SECTIONS.items():
+        ours, theirs = getattr(record.config, name), getattr(preset, name)
         for item in dataclasses.fields(kind):
-            ours, theirs = (getattr(getattr(config, name), item.name) for config in (record.config, preset))
-            if ours != theirs:
-                found[f"{name}.{item.name}"] = toml_value(theirs)
+            if getattr(ours, item.name) != (value := getattr(theirs, item.name)):
+                found[f"{name}.{item.name}"] = toml_value(value)
     return found
 
 
@@ -103,42 +102,30 @@ def prepare_command(manifest: Manifest, *, output: str) -> str:
     """The command that makes a corpus, from its manifest; older manifests say less."""
     asked, rules = manifest.configuration, manifest.configuration.rules
     words = ["heedful", "prepare"]
-    fields: set[tuple[str, ...]] = set()
     for prefix, texts in (("", manifest.corpora), ("valid-", manifest.validation)):
         for text in texts:
-            words += _text_options(prefix, text, fields)
-    for source, target in sorted(fields - {("source", "target")}):
+            names = ("source", "target") if text.kind == "files" else (text.kind,)
+            for name, path in zip(names, text.paths, strict=True):
+                words += _option(prefix + name, _weighted(path, text.weight))
+    for source, target in sorted(_fields(manifest) - {("source", "target")}):
         words += [*_option("source-field", source), *_option("target-field", target)]
-    for name in asked.exclude:
-        words += _option("exclude", name)
+    words += _option("exclude", *asked.exclude)
     for key in ("vocab_size", "tokenizer", "sample_pairs", "bpe_dropout", "copies", "seed", "on_bad_line"):
         words += _option(key, getattr(asked, key))
     words += ["--separate-vocabularies"] if asked.separate_vocabularies else []
-    for name in rules.keep:
-        words += _option("keep", name)
-    for key in ("max_length", "max_ratio"):
-        words += _option(key, getattr(rules, key))
-    return _folded([*words, *_option("output", output)])
+    words += [*_option("keep", *rules.keep), *_option("max-length", rules.max_length)]
+    return _folded([*words, *_option("max-ratio", rules.max_ratio), *_option("output", output)])
 
 
 def is_one_command(manifest: Manifest) -> bool:
     """Whether `prepare_command` makes this very corpus: one from Python may have texts that a command cannot name."""
-    texts = (manifest.corpora, manifest.validation)
-    ordered = all(
-        [text.kind for text in part] == sorted((text.kind for text in part), key=_KINDS.index) for part in texts
-    )
-    return ordered and len({text.fields for part in texts for text in part if text.kind == "jsonl"}) <= 1
+    kinds = ([_KINDS.index(text.kind) for text in texts] for texts in (manifest.corpora, manifest.validation))
+    return all(part == sorted(part) for part in kinds) and len(_fields(manifest)) <= 1
 
 
-def _text_options(prefix: str, text: TextRecord, fields: set[tuple[str, ...]]) -> list[str]:
-    """The options that name a text; ``fields`` gets those of JSON lines, which one command says once."""
-    if text.kind == "jsonl":
-        fields.add(text.fields)
-    names = ("source", "target") if text.kind == "files" else (text.kind,)
-    words: list[str] = []
-    for name, path in zip(names, text.paths, strict=True):
-        words += _option(prefix + name, _weighted(path, text.weight))
-    return words
+def _fields(manifest: Manifest) -> set[tuple[str, ...]]:
+    """What the sides are called in JSON lines, which one command says once."""
+    return {text.fields for text in (*manifest.corpora, *manifest.validation) if text.kind == "jsonl"}
 
 
 def _weighted(path: str, weight: float) -> str:
@@ -151,13 +138,15 @@ def _weighted(path: str, weight: float) -> str:
     return weighted
 
 
-def _option(name: str, value: str | float | None) -> list[str]:
-    """An option with its value; none where there is none."""
-    if value is None:
-        return []
-    option, text = f"--{name.replace('_', '-')}", value if isinstance(value, str) else _exact(value)
-    # What begins like an option has to be tied to its own.
-    return [f"{option}={text}"] if text.startswith("-") else [option, text]
+def _option(name: str, *values: str | float | None) -> list[str]:
+    """An option with each of its values; those that are None are none."""
+    option, words = f"--{name.replace('_', '-')}", []
+    for value in values:
+        if value is not None:
+            text = value if isinstance(value, str) else _exact(value)
+            # What begins like an option has to be tied to its own.
+            words += [f"{option}={text}"] if text.startswith("-") else [option, text]
+    return words
 
 
 def _exact(number: float) -> str:

@@ -73,7 +73,29 @@ def write_run_page(title: str, sections: Sequence[Section], path: Path, *, overw
 
 def _overview_section(record: RunRecord, scores: RunScores | None) -> Section:
     """What was trained, how far it is, how good, and everything that could not be read."""
-    return section("The run", "overview.html", problems=record.problems, found=_overview(record, scores))
+    run, description, model, corpus = record.run, record.description, record.config.model, record.corpus
+    sizes = (
+        f"{model.encoder_layers} + {model.decoder_layers} layers, d_model {model.d_model}, d_ff {model.d_ff}, "
+        f"{model.num_heads} heads"
+    )
+    data, device, best = description.data.folder or "not recorded", record.environment.get("device"), run.best
+    found = {
+        "state": run.state + (f": {run.why}" if run.why else ""),
+        "steps": run.step is not None and f"{run.step:,}" + (f" of {run.steps:,}" if run.steps is not None else ""),
+        "time": run.minutes is not None and duration_text(60 * run.minutes),
+        "begun": _clear_time(description.started or "not recorded"),
+        "model": f"{run.model}: {sizes}" if description.preset else sizes,
+        "parameters": run.parameters is not None and f"{run.parameters:,}",
+        "data": f"{corpus.manifest.splits['train'].pairs:,} pairs of {corpus.folder}" if corpus else data,
+        "began with": description.init and f"the weights of {description.init}",
+        "on": device and str(device),
+        "best validation": best and f"{best.metric} {best.value:.4g} at step {best.step:,}",
+    }
+    if scores is not None:
+        score = scores.report.scores[0]
+        found[score.name] = f"{score.value:.2f} on {scores.text.about}"
+    known = {name: text for name, text in found.items() if text}
+    return section("The run", "overview.html", problems=record.problems, found=known)
 
 
 def _data_section(corpus: CorpusRecord | None) -> Section:
@@ -81,18 +103,13 @@ def _data_section(corpus: CorpusRecord | None) -> Section:
     if corpus is None:
         return section("Data", "data.html", corpus=None)
     cleaning = corpus.cleaning
-    lengths = {
-        "Lengths of the training text": cleaning.get("lengths", {}),
-        "Lengths of the validation text": cleaning.get("validation", {}).get("lengths", {}),
-    }
-    return section(
-        "Data",
-        "data.html",
-        corpus=corpus,
-        vocabulary=_vocabulary(cleaning),
-        lengths=[figure for title, found in lengths.items() if (figure := _histogram(title, found))],
-        samples=[(one, [labels(one[side][:_LONGEST]) for side in SIDES]) for one in corpus.samples],
-    )
+    figures = [
+        _histogram("Lengths of the training text", cleaning.get("lengths", {})),
+        _histogram("Lengths of the validation text", cleaning.get("validation", {}).get("lengths", {})),
+    ]
+    samples = [(one, [labels(one[side][:_LONGEST]) for side in SIDES]) for one in corpus.samples]
+    shown = {"vocabulary": _vocabulary(cleaning), "lengths": [figure for figure in figures if figure]}
+    return section("Data", "data.html", corpus=corpus, samples=samples, **shown)
 
 
 def _schedule_section(record: RunRecord) -> Section:
@@ -106,11 +123,9 @@ def _schedule_section(record: RunRecord) -> Section:
 
     marks = {1, last, *(step for step in (warmup, done) if 1 <= step <= last)}
     steps = sorted({max(1, round(last * place / _SAMPLES)) for place in range(_SAMPLES + 1)} | marks)
-    series: list[Series] = []
-    if done:
-        series.append(Series("done", [(step, rate(step)) for step in steps if step <= done]))
-    if done < last:
-        series.append(Series("to come", [(step, rate(step)) for step in steps if step >= done], "plan"))
+    over = [(step, rate(step)) for step in steps if step <= done] if done else []
+    to_come = [(step, rate(step)) for step in steps if step >= done] if done < last else []
+    series = [Series("done", over), Series("to come", to_come, "plan")]
     if done:
         series.append(Series(f"step {done:,}", [(done, rate(done))], "mark", line=False, read=False))
     across = [warmup] if warmup <= last else []
@@ -128,22 +143,22 @@ def _schedule_section(record: RunRecord) -> Section:
 
 def _positions_section(record: RunRecord, scores: RunScores | None) -> Section:
     """The vectors that tell the model where a word stands: section 3.5's, or Table 3 row (E)'s."""
-    model = record.config.model
-    if model.positions == "learned":
+    d_model = record.config.model.d_model
+    shown: dict[str, Any] = {"positions": POSITIONS, "d_model": d_model, "learned": None}
+    if record.config.model.positions == "learned":
         tables = scores.learned_positions if scores else {}
-        learned = {side: position_map(table) for side, table in tables.items()}
-        return section("Positional encodings", "positions.html", learned=learned)
-    sinusoids = position_map(positional_encoding(POSITIONS, model.d_model).numpy())
-    about = {"positions": POSITIONS, "d_model": model.d_model}
-    return section("Positional encodings", "positions.html", learned=None, sinusoids=sinusoids, **about)
+        shown["learned"] = {side: position_map(table) for side, table in tables.items()}
+    else:
+        shown["sinusoids"] = position_map(positional_encoding(POSITIONS, d_model).numpy())
+    return section("Positional encodings", "positions.html", **shown)
 
 
 def position_map(table_LD: np.ndarray) -> Picture:
     """Encodings, positions from top to bottom and dimensions from left to right, blue below zero, orange above."""
     rows, columns = table_LD.shape
     most = float(np.abs(table_LD).max()) or 1.0
-    left, top, width, height = 40.0, 24.0, 590.0, 256.0
-    box, right, bottom = (left, top, width, height), left + width, top + height
+    left, top, width, height = box = (40.0, 24.0, 590.0, 256.0)
+    right, bottom = left + width, top + height
     marks: list[Mark] = [
         Words("axis-name", "position ↓", (4, 13)),
         Words("axis-name end", "dimension →", (right, bottom + 31)),
@@ -151,70 +166,26 @@ def position_map(table_LD: np.ndarray) -> Picture:
         Frame("outline", box),
         Cells(np.linspace(1, 0, 65)[:, None], (right + 16, top, 12, height), "signed"),
     ]
-    marks += [
-        Words("tick end", f"{tick:g}", (left - 6, top + height * (tick + 0.5) / rows + 4))
-        for tick in linear_ticks(0, rows - 1)
-    ]
-    marks += [
-        Words("tick middle", f"{tick:g}", (left + width * (tick + 0.5) / columns, bottom + 15))
-        for tick in linear_ticks(0, columns - 1, 8)
-    ]
-    marks += [
-        Words("tick", f"{value:.2g}".replace("-", "−"), (right + 34, top + height * share + 4))
-        for share, value in ((0.0, most), (0.5, 0.0), (1.0, -most))
-    ]
+    for row in linear_ticks(0, rows - 1):
+        marks += [Words("tick end", f"{row:g}", (left - 6, top + height * (row + 0.5) / rows + 4))]
+    for column in linear_ticks(0, columns - 1, 8):
+        marks += [Words("tick middle", f"{column:g}", (left + width * (column + 0.5) / columns, bottom + 15))]
+    for share, value in ((0.0, most), (0.5, 0.0), (1.0, -most)):
+        marks += [Words("tick", f"{value:.2g}".replace("-", "−"), (right + 34, top + height * share + 4))]
     return Picture(right + 68, bottom + 36, marks, "positional encodings", kind="positions")
 
 
 def _configuration_section(record: RunRecord) -> Section:
     """Every setting of the run, those marked that its preset has otherwise."""
     differing = changed_settings(record)
-    parts = {
-        name: [
-            (item.name, toml_value(value), differing.get(f"{name}.{item.name}"), item.metadata["rule"].help)
-            for item in dataclasses.fields(kind)
-            for value in [getattr(getattr(record.config, name), item.name)]
-        ]
-        for name, kind in SECTIONS.items()
-    }
-    values = {"preset": preset_name(record), "differing": len(differing), "parts": parts}
-    return section("Configuration", "configuration.html", **values)
-
-
-def _overview(record: RunRecord, scores: RunScores | None) -> dict[str, str | int]:
-    run, description = record.run, record.description
-    found: dict[str, str | int] = {"state": run.state + (f": {run.why}" if run.why else "")}
-    if run.step is not None:
-        of = f" of {run.steps:,}" if run.steps is not None else ""
-        found["steps"] = f"{run.step:,}{of}"
-    if run.minutes is not None:
-        found["time"] = duration_text(60 * run.minutes)
-    found["begun"] = _clear_time(description.started or "not recorded")
-    model = record.config.model
-    sizes = (
-        f"{model.encoder_layers} + {model.decoder_layers} layers, d_model {model.d_model}, d_ff {model.d_ff}, "
-        f"{model.num_heads} heads"
-    )
-    found["model"] = f"{run.model}: {sizes}" if description.preset else sizes
-    if run.parameters is not None:
-        found["parameters"] = run.parameters
-    found["data"] = _data(record)
-    if description.init:
-        found["began with"] = f"the weights of {description.init}"
-    if record.environment.get("device"):
-        found["on"] = str(record.environment["device"])
-    if run.best is not None:
-        found["best validation"] = f"{run.best.metric} {run.best.value:.4g} at step {run.best.step:,}"
-    if scores is not None:
-        best = scores.report.scores[0]
-        found[best.name] = f"{best.value:.2f} on {scores.about}"
-    return found
-
-
-def _data(record: RunRecord) -> str:
-    if record.corpus is not None:
-        return f"{record.corpus.manifest.splits['train'].pairs:,} pairs of {record.corpus.folder}"
-    return record.description.data.folder or "not recorded"
+    parts: dict[str, list[tuple[str | None, ...]]] = {name: [] for name in SECTIONS}
+    for name, kind in SECTIONS.items():
+        for item in dataclasses.fields(kind):
+            value = toml_value(getattr(getattr(record.config, name), item.name))
+            was = differing.get(f"{name}.{item.name}")
+            parts[name].append((item.name, value, was, item.metadata["rule"].help))
+    counted = {"preset": preset_name(record), "differing": len(differing)}
+    return section("Configuration", "configuration.html", parts=parts, **counted)
 
 
 def _clear_time(iso: str) -> str:

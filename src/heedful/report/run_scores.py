@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -65,11 +64,10 @@ class Example:
 class RunScores:
     """A run's model on a text."""
 
-    about: str
-    """What the text is, in words."""
+    text: ScoredText
     weights: str
     """Which weights translated."""
-    search: Mapping[str, Any]
+    search: SearchOptions
     report: SystemReport
     perplexity: Mapping[str, Any]
     speed: Mapping[str, Any]
@@ -77,8 +75,6 @@ class RunScores:
     """The decoder layer, from 1, whose attention the examples show."""
     examples: list[Example]
     learned_positions: Mapping[str, np.ndarray] = field(default_factory=dict)
-    is_validation: bool = False
-    """The text is the one that the run was watched with."""
 
 
 def measured_scores(
@@ -94,16 +90,15 @@ def measured_scores(
     scored = system_report(test, found.outputs, language=text.language, examples=count)
     layer = aligning_layer(saved.config.model.decoder_layers)
     return RunScores(
-        about=text.about,
+        text=text,
         weights=f"{saved.weights_from}, step {saved.step:,}",
-        search=dataclasses.asdict(options),
+        search=options,
         report=scored,
         perplexity=likelihood.described(),
         speed=found.speed,
         layer=layer,
         examples=_with_attention(translator, scored.examples, layer=layer, report=report),
         learned_positions=_learned_positions(saved.model),
-        is_validation=text.is_validation,
     )
 
 
@@ -117,21 +112,18 @@ def scores_section(scores: RunScores | None, *, why_not: str) -> Section:
 
 def examples_section(scores: RunScores, *, folder: Path) -> Section:
     """The best, the middling and the worst translations by chrF; ``folder``: the run's."""
-    groups = {
-        title: [(example, _map(example)) for example in scores.examples if example.kind == kind]
-        for kind, title in TITLES.items()
-    }
+    groups: dict[str, list[tuple[Example, Picture | None]]] = {}
+    shown = slice(_LONGEST_MAP)
+    for one in scores.examples:
+        drawn = None
+        if one.weights is not None:
+            drawn = attention_map(one.weights[shown, shown], source=one.source[shown], target=one.target[shown])
+        groups.setdefault(TITLES[one.kind], []).append((one, drawn))
     # How to see every head of such a sentence, a short one.
-    short = min((example.sentence.source or "" for example in scores.examples), key=len, default="")
-    return section(
-        "Translations",
-        "examples.html",
-        layer=scores.layer,
-        scale=weight_scale(),
-        groups={title: shown for title, shown in groups.items() if shown},
-        most=_LONGEST_MAP,
-        more=shlex.join(["heedful", "attention", "--model", str(folder), short]) if short.strip() else "",
-    )
+    short = min((one.sentence.source or "" for one in scores.examples), key=len, default="")
+    more = shlex.join(["heedful", "attention", "--model", str(folder), short]) if short.strip() else ""
+    values = {"layer": scores.layer, "scale": weight_scale(), "most": _LONGEST_MAP}
+    return section("Translations", "examples.html", groups=groups, more=more, **values)
 
 
 def _facts(scores: RunScores) -> dict[str, str]:
@@ -147,19 +139,12 @@ def _facts(scores: RunScores) -> dict[str, str]:
     }
 
 
-def _search(search: Mapping[str, Any]) -> str:
-    if search["method"] == "greedy":
+def _search(search: SearchOptions) -> str:
+    if search.method == "greedy":
         return "greedy: the most probable subword each time"
-    if search["method"] == "sample":
-        return f"samples, seed {search['seed']}, temperature {search['temperature']:g}"
-    return f"beam of {search['beam_size']}, length penalty α = {search['length_penalty']:g} (section 6.1)"
-
-
-def _map(example: Example) -> Picture | None:
-    if example.weights is None:
-        return None
-    shown = slice(_LONGEST_MAP)
-    return attention_map(example.weights[shown, shown], source=example.source[shown], target=example.target[shown])
+    if search.method == "sample":
+        return f"samples, seed {search.seed}, temperature {search.temperature:g}"
+    return f"beam of {search.beam_size}, length penalty α = {search.length_penalty:g} (section 6.1)"
 
 
 def _with_attention(translator: Translator, found: Extremes, *, layer: int, report: Report) -> list[Example]:
@@ -168,7 +153,14 @@ def _with_attention(translator: Translator, found: Extremes, *, layer: int, repo
     chosen = [(kind, sentence) for kind in TITLES for sentence in ordered[kind]]
     examples: list[Example] = []
     for kind, sentence in chosen:
-        examples.append(_example(translator, kind, sentence, layer=layer))
+        try:
+            # Read, not searched again: the map is of the very output that is shown, whatever found it.
+            maps = translator.attention(sentence.source or "", target=sentence.output)
+        except SearchError as error:
+            examples.append(Example(kind, sentence, [], [], None, str(error)))
+        else:
+            weights = soft_alignment(maps.cross[layer - 1])
+            examples.append(Example(kind, sentence, maps.source, maps.target, weights))
         report("attention of", len(examples), len(chosen))
     return examples
 
@@ -180,12 +172,3 @@ def _learned_positions(model: Transformer) -> dict[str, np.ndarray]:
     sides = {"encoder": model.source_positions, "decoder": model.target_positions}
     tables = {side: positions.weight[:POSITIONS] for side, positions in sides.items()}  # pyright: ignore
     return {side: table.detach().float().cpu().numpy() for side, table in tables.items()}  # pyright: ignore
-
-
-def _example(translator: Translator, kind: str, sentence: ShownSentence, *, layer: int) -> Example:
-    try:
-        # Read, not searched again: the map is of the very output that is shown, whatever found it.
-        maps = translator.attention(sentence.source or "", target=sentence.output)
-    except SearchError as error:
-        return Example(kind, sentence, [], [], None, str(error))
-    return Example(kind, sentence, maps.source, maps.target, soft_alignment(maps.cross[layer - 1]))

@@ -13,6 +13,7 @@ import json
 import math
 import os
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -118,9 +119,9 @@ def append_line(run: Path, line: MetricLine) -> None:
         file.write(json.dumps({"kind": line.kind, **dataclasses.asdict(line)}, ensure_ascii=False) + "\n")
 
 
-def measured(line: TrainLine | ValidationLine | Wall, name: str) -> float:
-    """A figure of a line, NaN where it was not measured."""
-    value = getattr(line, name)
+def measured(line: TrainLine | ValidationLine, name: str) -> float:
+    """A figure of a line, such as ``loss`` or ``wall.memory_gib``; NaN where it was not measured."""
+    value = attrgetter(name)(line)
     return math.nan if value is None else float(value)
 
 
