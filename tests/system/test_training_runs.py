@@ -112,7 +112,7 @@ def test_bleu_can_choose_the_best(corpus: Path, tmp_path: Path) -> None:
 def test_steps_that_are_not_finite_are_skipped_named_and_end_the_run(corpus: Path, tmp_path: Path) -> None:
     output = tmp_path / "run"
     with pytest.raises(TrainingError, match="4 steps in a row had no finite loss and gradient") as caught:
-        run(corpus, output, "training.learning_rate_scale=1e30", "training.max_skipped=4", "training.steps=100")
+        run(corpus, output, "training.learning_rate_scale=1e6", "training.max_skipped=4", "training.steps=100")
     assert "The last checkpoint is intact" in str(caught.value)
     skipped = metrics(output, "skipped")
     assert len(skipped) == 4
