@@ -24,6 +24,7 @@ import heedful
 from heedful.cli.main import COMMANDS, command_named
 from heedful.cli.options import MOST, Bounds
 from heedful.cli.terminal import console, plain_table, print_json, print_text, say, visible
+from heedful.config import Rule
 from heedful.errors import HeedfulError
 
 HOSTILE = "\x1b]52;c;aGk=\x07\x1b[31mred\x9b1m\r\x7f[/x] [bold]b[/bold] \u202eabc"
@@ -67,11 +68,11 @@ def plain_numbers(kind: Any) -> list[str]:
 
 def wrong_values(bounds: Bounds) -> list[str]:
     """What is refused: just outside, no number, a number too long to be one."""
-    step = 1 if bounds.whole else 0.001
-    wrong = [f"{bounds.least if bounds.above else bounds.least - step}", "many", "nan", "inf", "-inf", "1e999", ""]
-    wrong += ["1.5", "2.9"] if bounds.whole else []
-    wrong.append("9" * 5000 if bounds.most == MOST else f"{bounds.most if bounds.below else bounds.most + step}")
-    return wrong
+    rule, step = bounds.rule, 1 if bounds.whole else 0.001
+    lowest = rule.at_least - step if rule.above is None else rule.above  # pyright: ignore[reportOptionalOperand]
+    highest = rule.at_most + step if rule.below is None else rule.below  # pyright: ignore[reportOptionalOperand]
+    wrong = [f"{lowest}", f"{highest}", "many", "nan", "inf", "-inf", "1e999", "9" * 5000, ""]
+    return wrong + (["1.5", "2.9"] if bounds.whole else [])
 
 
 OPTIONS = [(command, *option) for command in COMMANDS for option in bounded_options(command_named(command)).items()]
@@ -88,10 +89,10 @@ def test_a_number_out_of_bounds_is_refused_by_name(
     outside, *others = wrong_values(bounds)
     code, out, error = run_here(capsys, command, *NEEDED.get(command, []), f"{option}={outside}")
     assert (code, out) == (2, "")
-    assert error == f"error: {option} {outside}: must be {bounds.allowed()}\n"
+    assert error == f"error: {option} {outside}: must be {bounds.rule.allowed()}\n"
     assert not list(tmp_path.iterdir())
     for value in others:
-        with pytest.raises(HeedfulError, match=f"{option} {re.escape(value[:40])}.*{re.escape(bounds.allowed())}"):
+        with pytest.raises(HeedfulError, match=f"{option} {re.escape(value[:40])}.*{re.escape(bounds.rule.allowed())}"):
             bounds(None, [Given(option, value)])  # pyright: ignore[reportArgumentType]
 
 
@@ -102,7 +103,7 @@ def test_every_number_of_every_command_has_bounds() -> None:
 
 def test_whole_numbers_are_read_as_they_are_written() -> None:
     for text, value in {"7": 7, "1e3": 1000, "5.0": 5, "1_000": 1000, str(MOST): MOST}.items():
-        assert Bounds(0, MOST)(None, [Given("--n", text)]) == value  # pyright: ignore[reportArgumentType]
+        assert Bounds(Rule("", at_least=0, at_most=MOST))(None, [Given("--n", text)]) == value  # pyright: ignore[reportArgumentType]
 
 
 # Names of files

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from heedful.cli.options import AsJson, Flag, Seed, Threads, number
 from heedful.cli.terminal import console, plain_table, print_json, progress, say
+from heedful.config import Rule
 from heedful.demo.plan import MINUTES, DemoPlan, start_demo
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ LONGEST = 200
 def demo(
     *,
     output: Path = Path("demo"),
-    minutes: Annotated[float, number(0, 100_000, above=True)] = MINUTES,
+    minutes: Annotated[float, number(Rule("", above=0, at_most=100_000))] = MINUTES,
     seed: Seed = 1,
     device: str = "auto",
     threads: Threads = None,

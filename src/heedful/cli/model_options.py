@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
-from heedful.cli.options import Bounds, Threads, whole_number
+from heedful.cli.options import Bounds, Flag, Repeated, Threads, whole_number
 from heedful.cli.terminal import say
 from heedful.errors import SearchError
 from heedful.runs.folder import DEFAULT_MODEL, default_model
@@ -17,41 +17,29 @@ from heedful.search.options import SearchOptions, conflicts, rule_of
 if TYPE_CHECKING:
     from heedful.search.translator import Translator
 
-_MODEL = Group("Model", sort_key=1)
-_SEARCH = Group("Search", sort_key=2)
 _OF_MODEL = ("beam_size", "length_penalty", "max_extra_length")
 _SPARE_BEAMS = 12
 """Beams beyond the number of translations that are wanted: many of them spell the same text in other subwords."""
+_WHICH = (
+    "The folder of a run or of one of its checkpoints (RUN/checkpoints/step-N), or the name of a model that "
+    f"`heedful models` lists; {DEFAULT_MODEL} when not given."
+)
 
 
-def _option(text: str, group: Group, **more: object) -> Parameter:
-    return Parameter(help=text, group=group, **more)  # pyright: ignore[reportArgumentType]
-
-
-@Parameter(name="*")
+@Parameter(name="*", group=Group("Model", sort_key=1))
 @dataclass(frozen=True)
 class ModelOptions:
-    """Which model, and where it runs."""
+    """Which model, and where it runs; what stands below an option is its help."""
 
-    model: Annotated[
-        str | None,
-        _option(
-            "The folder of a run or of one of its checkpoints (RUN/checkpoints/step-N), or the name of a model that "
-            f"`heedful models` lists; {DEFAULT_MODEL} when not given.",
-            _MODEL,
-            show_default=False,
-        ),
-    ] = None
-    device: Annotated[str, _option("auto, cpu, cuda or cuda:N.", _MODEL)] = "auto"
-    precision: Annotated[
-        str, _option("auto (bfloat16 on CUDA, else float32), bfloat16, float32 or float64.", _MODEL)
-    ] = "auto"
-    batch_size: Annotated[
-        int,
-        whole_number(0, 65_536),
-        _option("Sentences decoded together; 0: what suits the device (32 on a CPU, 256 on CUDA).", _MODEL),
-    ] = 0
-    threads: Annotated[Threads, _option("CPU threads; all cores when not given.", _MODEL)] = None
+    model: Annotated[str | None, Parameter(help=_WHICH)] = None
+    device: str = "auto"
+    """auto, cpu, cuda or cuda:N."""
+    precision: str = "auto"
+    """auto (bfloat16 on CUDA, else float32), bfloat16, float32 or float64."""
+    batch_size: Annotated[int, whole_number(0, 65_536)] = 0
+    """Sentences decoded together; 0: what suits the device (32 on a CPU, 256 on CUDA)."""
+    threads: Threads = None
+    """CPU threads; all cores when not given."""
 
     def named(self) -> ModelOptions:
         """The same with the default model where none was given, if heedful came with it."""
@@ -69,16 +57,11 @@ class ModelOptions:
 
         if self.threads is not None:
             torch.set_num_threads(self.threads)
-        return Translator(
-            read_model(model),
-            device=self.device,
-            precision=self.precision,
-            batch_size=self.batch_size,
-            notice=say,
-        )
+        where = {"device": self.device, "precision": self.precision}
+        return Translator(read_model(model), **where, batch_size=self.batch_size, notice=say)
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=Group("Model", sort_key=1))
 @dataclass(frozen=True)
 class RunningOptions(ModelOptions):
     """Where a model runs, for a command that is told in another way which one."""
@@ -89,18 +72,15 @@ class RunningOptions(ModelOptions):
 def _search(name: str) -> Parameter:
     """An option of `SearchOptions`: its help, its limits and its default are said there."""
     default, rule = rule_of(name)
-    low, high = (rule.at_least if rule.above is None else rule.above), rule.at_most
-    bounds = None
-    if low is not None and high is not None:
-        bounds = Bounds(low, high, whole=isinstance(default, int), above=rule.above is not None)
     own = "the model's, in the paper" if name in _OF_MODEL else "default:"
     text = rule.help if rule.choices else rule.help[0].upper() + rule.help[1:]
     for other in _OF_MODEL:
         text = text.replace(other, _flag(other))
-    return _option(f"{text} ({own} {default}).", _SEARCH, show_default=False, converter=bounds)
+    bounds = None if rule.choices else Bounds(rule, whole=isinstance(default, int))
+    return Parameter(help=f"{text} ({own} {default}).", converter=bounds)
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=Group("Search", sort_key=2))
 @dataclass(frozen=True)
 class SearchChoices:
     """How translations are searched; what is not given is the model's own configuration."""
@@ -111,34 +91,22 @@ class SearchChoices:
     min_length: Annotated[int | None, _search("min_length")] = None
     max_length: Annotated[int | None, _search("max_length")] = None
     stop: Annotated[Literal["exact", "enough"] | None, _search("stop")] = None
-    greedy: Annotated[
-        bool, _option("Take the most probable subword each time: faster, and a little worse.", _SEARCH, negative=())
-    ] = False
-    sample: Annotated[
-        bool, _option("Draw subwords by their probability; --beam-size samples a sentence.", _SEARCH, negative=())
-    ] = False
+    greedy: Flag = False
+    """Take the most probable subword each time: faster, and a little worse."""
+    sample: Flag = False
+    """Draw subwords by their probability; --beam-size samples a sentence."""
     temperature: Annotated[float | None, _search("temperature")] = None
     top_k: Annotated[int | None, _search("top_k")] = None
     top_p: Annotated[float | None, _search("top_p")] = None
     seed: Annotated[int | None, _search("seed")] = None
-    forbid: Annotated[
-        tuple[str, ...],
-        _option(
-            "A text that no translation may hold, however its subwords spell it; may be repeated. Whole words, upper "
-            "and lower case apart: Hund forbids neither Hunde nor hund.",
-            _SEARCH,
-            negative=(),
-        ),
-    ] = ()
-
-    def given(self) -> list[str]:
-        """The options that were given, as they are written."""
-        fields = dataclasses.fields(self)
-        return [_flag(field.name) for field in fields if getattr(self, field.name) != field.default]
+    forbid: Repeated = ()
+    """A text that no translation may hold, however its subwords spell it; may be repeated. Whole words, upper and lower
+    case apart: Hund forbids neither Hunde nor hund."""
 
     def require_none(self, why: str) -> None:
         """Raise where an option was given that has nothing to act on."""
-        if given := self.given():
+        fields = dataclasses.fields(self)
+        if given := [_flag(field.name) for field in fields if getattr(self, field.name) != field.default]:
             raise SearchError(f"{', '.join(given)}: {why}")
 
     def options(self, translator: Translator, *, n_best: int = 1) -> SearchOptions:
@@ -147,17 +115,15 @@ class SearchChoices:
 
     def asked(self, beam_size: int = 4, *, n_best: int = 1) -> dict[str, Any]:
         """The options that differ from a model's own, whose beam has this size; raises what cannot be honoured."""
-        same = (item.name for item in dataclasses.fields(self) if item.name not in {"greedy", "sample", "forbid"})
-        given = {name: value for name in same if (value := getattr(self, name)) is not None}
         if self.greedy and self.sample:
             raise SearchError("--greedy and --sample exclude each other")
         method = "greedy" if self.greedy else "sample" if self.sample else "beam"
-        if self.greedy:
-            beam_size = 1
-        elif n_best > 1:
-            beam_size = n_best if self.sample else max(beam_size, n_best + _SPARE_BEAMS)
-        elif self.sample:
-            beam_size = 1
+        if method == "beam" and n_best > 1:
+            beam_size = max(beam_size, n_best + _SPARE_BEAMS)
+        elif method != "beam":
+            beam_size = n_best if self.sample else 1
+        same = (item.name for item in dataclasses.fields(self) if item.name not in {"greedy", "sample", "forbid"})
+        given = {name: value for name in same if (value := getattr(self, name)) is not None}
         chosen = {"beam_size": beam_size, "n_best": n_best, "method": method, **given}
         values = {"min_length": 0, "max_length": 0, **chosen}
         problems = conflicts(values, given, shown=lambda name: f"{_flag(name)} {values[name]}")

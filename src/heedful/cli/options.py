@@ -9,12 +9,14 @@ What is not allowed is refused by name, and never rounded, bent or ignored.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from heedful.config import Rule
 from heedful.errors import HeedfulError
 
 if TYPE_CHECKING:
@@ -30,57 +32,35 @@ _LONGEST = 40
 class Bounds:
     """What a number may be; called by cyclopts with what was given, it gives the number or says what is wrong."""
 
-    least: float
-    most: float
+    rule: Rule
     whole: bool = True
-    above: bool = False
-    """``least`` itself is not allowed."""
-    below: bool = False
-    """``most`` itself is not allowed."""
 
     def __call__(self, _: Any, tokens: Sequence[Token]) -> float:
         (token,) = tokens
-        found = _whole(token.value) if self.whole else _number(token.value)
-        if found is None or not self.allows(found):
+        found = self._number(token.value)
+        if found is None or not self.rule.allows(found):
             kind = "" if found is not None else "a whole number, " if self.whole else "a number, "
             shown = token.value if len(token.value) <= _LONGEST else token.value[:_LONGEST] + "…"
-            raise HeedfulError(f"{token.keyword} {shown}: must be {kind}{self.allowed()}")
+            raise HeedfulError(f"{token.keyword} {shown}: must be {kind}{self.rule.allowed()}")
         return found
 
-    def allows(self, number: float) -> bool:
-        """Whether the number lies within; what is not a number does not."""
-        from_below = self.least < number if self.above else self.least <= number
-        return from_below and (number < self.most if self.below else number <= self.most)
-
-    def allowed(self) -> str:
-        """The bounds in words."""
-        low, high = ("above" if self.above else "at least"), ("below" if self.below else "at most")
-        return f"{low} {self.least:,}" + ("" if self.most == MOST else f" and {high} {self.most:,}")
-
-
-def _whole(text: str) -> int | None:
-    try:
-        return int(text)
-    except ValueError:  # 1e6 is a whole number too
-        number = _number(text)
-        return int(number) if number is not None and number.is_integer() else None
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
+    def _number(self, text: str) -> float | None:
+        with contextlib.suppress(ValueError):
+            return int(text) if self.whole else float(text)
+        with contextlib.suppress(ValueError):
+            if (number := float(text)).is_integer():  # 1e6 is a whole number too
+                return int(number)
         return None
 
 
 def whole_number(least: int, most: int = MOST) -> Parameter:
     """An option that takes a whole number from ``least`` to ``most``."""
-    return Parameter(converter=Bounds(least, most))
+    return number(Rule("", at_least=least, at_most=most), whole=True)
 
 
-def number(least: float, most: float, *, above: bool = False, below: bool = False) -> Parameter:
-    """An option that takes a number from ``least`` to ``most``, without the first or the last where it is said so."""
-    return Parameter(converter=Bounds(least, most, whole=False, above=above, below=below))
+def number(rule: Rule, *, whole: bool = False) -> Parameter:
+    """An option that takes a number which the rule of a setting allows."""
+    return Parameter(converter=Bounds(rule, whole=whole))
 
 
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from heedful.cli.options import AsJson, Flag, Repeated, Seed, number, whole_number
+from heedful.cli.options import AsJson, Flag, Repeated, Seed, number
 from heedful.cli.terminal import console, plain_table, print_json, progress, visible
 from heedful.config import DataConfig
 from heedful.errors import TextError
@@ -33,16 +33,16 @@ def prepare(
     valid_tsv: Repeated = (),
     valid_jsonl: Repeated = (),
     exclude: Repeated = (),
-    vocab_size: Annotated[int | None, whole_number(*BOUNDS["vocab_size"])] = None,
+    vocab_size: Annotated[int | None, number(BOUNDS["vocab_size"], whole=True)] = None,
     separate_vocabularies: Flag = False,
     tokenizer: Path | None = None,
-    max_length: Annotated[int, whole_number(*BOUNDS["max_length"])] = DataConfig.max_length,
-    max_ratio: Annotated[float, number(*BOUNDS["max_ratio"])] = DataConfig.max_ratio,
+    max_length: Annotated[int, number(BOUNDS["max_length"], whole=True)] = DataConfig.max_length,
+    max_ratio: Annotated[float, number(BOUNDS["max_ratio"])] = DataConfig.max_ratio,
     keep: Repeated = (),
     on_bad_line: Literal["error", "drop"] = "error",
-    sample_pairs: Annotated[int, whole_number(1)] = SAMPLE_PAIRS,
-    bpe_dropout: Annotated[float, number(*BOUNDS["bpe_dropout"], below=True)] = 0.0,
-    copies: Annotated[int, whole_number(*BOUNDS["copies"])] = 1,
+    sample_pairs: Annotated[int, number(BOUNDS["sample_pairs"], whole=True)] = SAMPLE_PAIRS,
+    bpe_dropout: Annotated[float, number(BOUNDS["bpe_dropout"])] = 0.0,
+    copies: Annotated[int, number(BOUNDS["copies"], whole=True)] = 1,
     seed: Seed = 1,
     overwrite: Flag = False,
     quiet: Flag = False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from heedful.config import DataConfig
+from heedful.config import DataConfig, Rule
 from heedful.data.manifest import RequestRecord, RulesRecord
 from heedful.errors import TextError
 from heedful.text.cleaning import ALWAYS, RULES, Rules
@@ -17,16 +17,16 @@ SAMPLE_BYTES = 100_000_000
 """The vocabulary is learned from at most so much text: more changes it little, and learning needs about a kilobyte of
 memory for each distinct word."""
 
-BOUNDS: dict[str, tuple[int, int]] = {
-    "vocab_size": (SMALLEST_VOCABULARY, 10_000_000),
-    "max_length": (2, 1_000_000_000),
-    "max_ratio": (1, 1_000_000_000),
-    "sample_pairs": (1, 2**63 - 1),
-    "bpe_dropout": (0, 1),
-    "copies": (1, 1000),
-    "seed": (0, 2**63 - 1),
+BOUNDS = {
+    "vocab_size": Rule("", at_least=SMALLEST_VOCABULARY, at_most=10_000_000),
+    "max_length": Rule("", at_least=2, at_most=1_000_000_000),
+    "max_ratio": Rule("", at_least=1, at_most=1_000_000_000),
+    "sample_pairs": Rule("", at_least=1, at_most=2**63 - 1),
+    "bpe_dropout": Rule("", at_least=0, below=1),  # of 1, it would leave no subword whole
+    "copies": Rule("", at_least=1, at_most=1000),
+    "seed": Rule("", at_least=0, at_most=2**63 - 1),
 }
-"""The least and the most that each number may be; a dropout of 1 would leave no subword whole and is not allowed."""
+"""What each number may be."""
 
 
 @dataclass(frozen=True)
@@ -62,20 +62,15 @@ class Request:
         if unknown:
             optional = ", ".join(name for name in RULES if name not in ALWAYS)
             raise TextError(f"--keep {sorted(unknown)[0]}: there is no such rule; there are {optional}")
-        self._require_numbers()
+        for name, rule in BOUNDS.items():
+            value = getattr(self.rules if hasattr(self.rules, name) else self, name)
+            if value is not None and not rule.allows(value):
+                raise TextError(f"--{name.replace('_', '-')} {value}: must be {rule.allowed()}")
         if self.copies > 1 and not self.bpe_dropout:
             raise TextError(f"--copies {self.copies}: without --bpe-dropout all copies would be the same")
         if self.tokenizer is not None and (self.vocab_size is not None or self.separate_vocabularies):
             option = "--separate-vocabularies" if self.vocab_size is None else f"--vocab-size {self.vocab_size}"
             raise TextError(f"{option}: cannot be had with --tokenizer, whose vocabulary is taken as it is")
-
-    def _require_numbers(self) -> None:
-        for name, (least, most) in BOUNDS.items():
-            value = getattr(self.rules if hasattr(self.rules, name) else self, name)
-            if value is None or (least <= value <= most and not (name == "bpe_dropout" and value == most)):
-                continue
-            until = "below" if name == "bpe_dropout" else "at most"
-            raise TextError(f"--{name.replace('_', '-')} {value}: must be at least {least:,} and {until} {most:,}")
 
     @property
     def files(self) -> tuple[Path, ...]:
