@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 from tests.doc_pages import DOCS
 
-from heedful.cli import failures, start
+from heedful.cli import main, start
 
 PAGE = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
 MESSAGES = re.findall(r"^### `(.*)`$", PAGE, flags=re.MULTILINE)
@@ -62,4 +62,4 @@ def test_a_message_that_nobody_gives_is_found_out() -> None:
 
 def test_the_exit_codes_are_those_of_the_command_line() -> None:
     listed = {int(code) for code in re.findall(r"^\| (\d+) \|", PAGE, flags=re.MULTILINE)}
-    assert listed == {0, failures.USERS_MISTAKE, failures.OUR_MISTAKE, start.INTERRUPTED}
+    assert listed == {0, main.USERS_MISTAKE, main.OUR_MISTAKE, start.INTERRUPTED}
