@@ -50,6 +50,8 @@ COMMANDS = {
 
 _PRINTING = {*("data", "plan", "models", "translate", "score", "evaluate", "compare", "runs", "presets", "config")}
 """What these find is printed, and written nowhere else."""
+_MODULES = {"config": "presets", "compare": "evaluate"}
+"""Where a command is defined that shares the file of another."""
 
 USERS_MISTAKE = 2
 OUR_MISTAKE = 70
@@ -134,7 +136,7 @@ def overview(*, width: int) -> str:
 
 def command_named(name: str) -> Callable[..., None]:
     """The function behind a command, whose module is loaded now."""
-    return getattr(importlib.import_module(f"heedful.cli.{name}"), name)
+    return getattr(importlib.import_module(f"heedful.cli.{_MODULES.get(name, name)}"), name)
 
 
 def examples_of(command: Callable[..., None]) -> list[str]:
@@ -175,14 +177,17 @@ def users_message(error: BaseException) -> str | None:
             f"out of memory{': ' + detail if detail else ''}\n"
             "Give it less at once (a smaller batch, model, beam or text), or a machine with more."
         )
-    if isinstance(error, shutil.Error):  # a list of (from, to, why)
-        failed = error.args[0][0] if error.args and isinstance(error.args[0], list) and error.args[0] else error
-        return f"{failed[0]} cannot be copied: {failed[2]}" if isinstance(failed, tuple) else str(failed)
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{os.fsdecode(error.filename)}: {reason(error)}"
-    if isinstance(error, OSError) and error.errno in _REFUSED:
-        return reason(error)
-    return None
+    match error:
+        case shutil.Error(args=([(origin, _, why), *_],)):
+            return f"{origin} cannot be copied: {why}"
+        case shutil.Error():
+            return str(error)
+        case OSError(filename=None, errno=number):
+            return reason(error) if number in _REFUSED else None
+        case OSError(filename=name):
+            return f"{os.fsdecode(name)}: {reason(error)}"
+        case _:
+            return None
 
 
 def leave_standard_output() -> None:
@@ -193,34 +198,28 @@ def leave_standard_output() -> None:
 
 def _our_message(error: BaseException) -> str:
     """One line that says so, once the details are in a file."""
+    import platform
     import tempfile
+    import traceback
+    from datetime import UTC, datetime
 
-    name = type(error).__name__
-    shown = f"{name}: {str(error).partition(chr(10))[0][:200]}".rstrip(": ")
-    details = _details(error)
+    versions = [f"heedful {__version__}", f"Python {platform.python_version()}"]
+    versions += [
+        f"{name} {getattr(sys.modules[name], '__version__', '?')}" for name in _PACKAGES if name in sys.modules
+    ]
+    details = (
+        f"time: {datetime.now(UTC).isoformat(timespec='seconds')}\n"
+        f"versions: {', '.join(versions)}, on {platform.platform()}\n"
+        f"command: {sys.argv!r}\n{''.join(traceback.format_exception(error))}"
+    )
+    what = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:200]}".rstrip(": ")
+    message = f"error: a mistake of heedful's own ({what})"
     if os.environ.get(SHOW_TRACEBACK, "0") not in ("", "0"):
-        return f"{details}error: a mistake of heedful's own ({shown})"
+        return details + message
     try:
         descriptor, path = tempfile.mkstemp(prefix="heedful-", suffix=".txt")
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(details)
     except OSError:
-        return f"error: a mistake of heedful's own ({shown}); {SHOW_TRACEBACK}=1 shows the details. Please report it"
-    return f"error: a mistake of heedful's own ({shown}); please report it with what is in {path}"
-
-
-def _details(error: BaseException) -> str:
-    import platform
-    import traceback
-    from datetime import UTC, datetime
-
-    versions = [f"heedful {__version__}", f"Python {platform.python_version()}"]
-    loaded = [(name, sys.modules[name]) for name in _PACKAGES if name in sys.modules]
-    versions += [f"{name} {getattr(module, '__version__', '?')}" for name, module in loaded]
-    lines = [
-        f"time: {datetime.now(UTC).isoformat(timespec='seconds')}",
-        f"versions: {', '.join(versions)}, on {platform.platform()}",
-        f"command: {sys.argv!r}",
-        "".join(traceback.format_exception(error)),
-    ]
-    return "\n".join(lines)
+        return f"{message}; {SHOW_TRACEBACK}=1 shows the details. Please report it"
+    return f"{message}; please report it with what is in {path}"

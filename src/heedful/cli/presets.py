@@ -1,13 +1,14 @@
-"""``heedful presets``."""
+"""``heedful presets`` and ``heedful config``."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
-from heedful.cli.options import AsJson, whole_number
-from heedful.cli.terminal import console, plain_table, print_json
-from heedful.presets import ALL, Preset, parameter_count, preset
-from heedful.settings import describe
+from heedful.cli.options import AsJson, Settings, whole_number
+from heedful.cli.terminal import console, plain_table, print_json, print_text
+from heedful.presets import ALL, Preset, parameter_count, preset, resolve
+from heedful.settings import describe, to_toml
 
 
 def presets(
@@ -63,3 +64,31 @@ def _row(item: Preset, vocab_size: int | None) -> dict[str, object]:
         "paper_parameters_millions": item.paper_parameters,
         "config": describe(config),
     }
+
+
+def config(
+    *,
+    preset: str | None = None,
+    config: Path | None = None,
+    set_: Settings = (),
+    as_json: AsJson = False,
+) -> None:
+    """Show the complete configuration that a command would use, and check it.
+
+    Values come from the preset, then the file, then --set; the last one given wins.
+
+    Args:
+        preset: Start from this preset; `base` when neither this nor the file names one.
+        config: A TOML file with any of the settings; `preset = "NAME"` on its first line names its preset.
+        set_: One setting, as in --set model.dropout=0.3; may be repeated.
+        as_json: Print JSON instead of TOML.
+
+    Examples:
+        heedful config --preset big > run.toml
+        heedful config --config run.toml --set training.steps=5000 --set model.dropout=0.2
+    """
+    resolved = resolve(name=preset, file=config, settings=set_)
+    if as_json:
+        print_json(describe(resolved))
+    else:
+        print_text(to_toml(resolved), end="")
