@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from heedful.cli.options import AsJson, Flag, Seed, whole_number
-from heedful.cli.terminal import console, plain_table, print_json
+from heedful.cli.terminal import console, plain_table, print_result
+from heedful.data.manifest import SIDES
 from heedful.prepare.report import described, fill
 
 
@@ -39,21 +40,19 @@ def data(
     facts = described(folder, samples=samples, seed=seed, verify=verify)
     if batch_tokens is not None:
         facts["batches"] = fill(folder, tokens=batch_tokens, seed=seed)
-    if as_json:
-        print_json(facts)
-    else:
-        _print(facts)
+    print_result(facts, as_json=as_json, show=_print)
 
 
 def _print(facts: dict[str, Any]) -> None:
     out = console()
     vocabulary = facts["vocabularies"]
-    sizes = f"{vocabulary['source']:,} shared" if facts["shared_vocabulary"] else _both(vocabulary, "{:,}")
+    sizes = " and ".join(f"{vocabulary[side]:,} {side}" for side in SIDES)
+    sizes = f"{vocabulary['source']:,} shared" if facts["shared_vocabulary"] else sizes
     out.print(f"{facts['folder']}: {facts['bytes'] / 1e6:,.1f} MB, {sizes} subwords", "")
     numbers = ("pairs", "tokens", "mean", "median", "p95", "p99", "longest")
     table = plain_table("split", "side", *numbers, "lengths", right=numbers)
     for name, split in facts["splits"].items():
-        for side in ("source", "target"):
+        for side in SIDES:
             lengths = split["lengths"][side]
             values = [f"{split['pairs']:,}", *(f"{lengths[key]:,}" for key in ("tokens", *numbers[2:]))]
             table.add_row(name, side, *values, _bars(lengths["histogram"]))
@@ -61,24 +60,22 @@ def _print(facts: dict[str, Any]) -> None:
     out.print("lengths: how many pairs have 1–4, 5–8, 9–16, … tokens, END included\n", style="dim")
     for sample in facts["samples"]:
         out.print(f"{sample['corpus']}, line {sample['line']}", style="dim")
-        for side in ("source", "target"):
+        for side in SIDES:
             out.print("  " + "·".join(sample[side]).replace("\n", "�"))
     if "batches" in facts:
-        _print_batches(out, facts["batches"])
+        out.print(_about(facts["batches"]))
     if facts["verified"]:
         out.print(f"\nall {facts['files']} files are as they were written")
 
 
-def _print_batches(out: Any, batches: dict[str, Any]) -> None:
-    out.print(
+def _about(batches: dict[str, Any]) -> str:
+    pairs, shapes = batches["pairs"], batches["shapes"]
+    return (
         f"\nbatches of {batches['tokens']:,} tokens a side: {batches['steps_per_epoch']:,} in an epoch, "
-        f"{batches['pairs']['mean']:,.0f} pairs each ({batches['pairs']['least']:,} to {batches['pairs']['most']:,})"
-    )
-    out.print(f"  padded: {batches['padded']:.1%} of the places of both sides hold tokens")
-    out.print(
-        f"  packed: the fuller side is {batches['fuller']:.1%} full, source {batches['source']:.1%}, "
-        f"target {batches['target']:.1%}; {len(batches['shapes'])} shapes "
-        f"(longest sequence {', '.join(str(shape) for shape in batches['shapes'])})"
+        f"{pairs['mean']:,.0f} pairs each ({pairs['least']:,} to {pairs['most']:,})\n"
+        f"  padded: {batches['padded']:.1%} of the places of both sides hold tokens\n"
+        f"  packed: the fuller side is {batches['fuller']:.1%} full, source {batches['source']:.1%}, target "
+        f"{batches['target']:.1%}; {len(shapes)} shapes (longest sequence {', '.join(map(str, shapes))})"
     )
 
 
@@ -86,7 +83,3 @@ def _bars(histogram: dict[str, int]) -> str:
     counts = np.array(list(histogram.values()), float)
     levels = np.ceil(counts / max(1.0, counts.max(initial=1.0)) * 8).astype(int)
     return "".join(" ▁▂▃▄▅▆▇█"[level] for level in levels)
-
-
-def _both(values: dict[str, int], form: str) -> str:
-    return f"{form.format(values['source'])} source and {form.format(values['target'])} target"

@@ -9,8 +9,8 @@ from typing import Any
 from heedful.cli.evaluation_display import print_comparison, print_evaluation
 from heedful.cli.model_options import ModelOptions, RunningOptions, SearchChoices
 from heedful.cli.options import AsJson, Draws, Examples, Flag, Seed
-from heedful.cli.terminal import print_json, progress
-from heedful.cli.text_files import require_place, write_lines
+from heedful.cli.terminal import print_result, progress
+from heedful.cli.text_files import new_text, require_place
 from heedful.errors import ScoreError
 from heedful.evaluation.counts import system_counts
 from heedful.evaluation.paper_bleu import language_of, require_language
@@ -62,63 +62,56 @@ def evaluate(
     """
     if hypothesis is None and source is not None:
         model = model.named()
-    _require_sense(model.model, hypothesis, source=source, output=output)
+    if (model.model is None) == (hypothesis is None):
+        given = f"{'neither was' if hypothesis is None else 'both were'} given of --model and --hypothesis"
+        raise ScoreError(f"{given}: give a model to translate with, or a file to score")
+    if hypothesis is None and source is None:
+        raise ScoreError("--model was given without --source: there is nothing to translate")
+    if hypothesis is not None and output is not None:
+        raise ScoreError("--output was given without --model: there are no new translations to save")
     if hypothesis is not None:
         search.require_none("--hypothesis is there already, and nothing is searched for")
     search.asked()  # what cannot be honoured is said before anything is read
     language = language or language_of(reference)
     require_language(language)
-    files = [(path, read_lines(path)) for path in (reference, source, hypothesis) if path is not None]
-    require_aligned(files)
-    lines = dict(files)
-    test = TestSet(lines[reference], None if source is None else lines[source])
+    test, lines = _read(reference, source, hypothesis)
     if output is not None:
         require_place(output, overwrite=overwrite)
     named = {"source": source, "reference": reference, "model": model.model, "hypothesis": hypothesis}
-    facts: dict[str, Any] = {name: None if path is None else str(path) for name, path in named.items()}
-    if model.model is not None:
-        outputs, measured = _of_model(test, model, search, quiet=quiet)
-        if output is not None:
-            write_lines(output, outputs)
-    else:
-        assert hypothesis is not None, "a model or a file"
+    if hypothesis is not None:
         outputs, measured = lines[hypothesis], {"search": None, "speed": None, "perplexity": None}
-    drawn = {"examples": examples, "resamples": resamples, "seed": resample_seed}
-    report = system_report(test, outputs, language=language, **drawn)
-    facts |= {**measured, **dataclasses.asdict(report), "resamples": resamples, "seed": resample_seed}
-    if as_json:
-        print_json(facts)
     else:
-        print_evaluation(facts)
+        outputs, measured = _of_model(test, model, search, perplexity=True, quiet=quiet)
+        if output is not None:
+            with new_text(output) as write:
+                for line in outputs:
+                    write(line)
+    report = system_report(test, outputs, language=language, examples=examples, resamples=resamples, seed=resample_seed)
+    facts = {**named, **measured, **dataclasses.asdict(report), "resamples": resamples, "seed": resample_seed}
+    print_result(facts, as_json=as_json, show=print_evaluation)
 
 
-def _require_sense(model: str | None, hypothesis: Path | None, *, source: Path | None, output: Path | None) -> None:
-    if (model is None) == (hypothesis is None):
-        given = "neither was" if model is None else "both were"
-        raise ScoreError(
-            f"{given} given of --model and --hypothesis: give a model to translate with, or a file to score"
-        )
-    if model is not None and source is None:
-        raise ScoreError("--model was given without --source: there is nothing to translate")
-    if output is not None and model is None:
-        raise ScoreError("--output was given without --model: there are no new translations to save")
+def _read(reference: Path, *others: Path | None) -> tuple[TestSet, dict[Path | None, list[str]]]:
+    """The test set, of which the source comes next, and the lines of every file."""
+    files = [(path, read_lines(path)) for path in (reference, *others) if path is not None]
+    require_aligned(files)
+    lines: dict[Path | None, list[str]] = dict(files)
+    return TestSet(lines[reference], lines.get(others[0])), lines
 
 
 def _of_model(
-    test: TestSet, model: ModelOptions, search: SearchChoices, *, quiet: bool
+    test: TestSet, model: ModelOptions, search: SearchChoices, *, perplexity: bool, quiet: bool
 ) -> tuple[list[str], dict[str, Any]]:
     """The model's translations, and what is only known of a model."""
     sources = test.sources or []
     translator = model.translator()
     options = search.options(translator)
+    facts: dict[str, Any] = {"search": dataclasses.asdict(options)}
     with progress(unit="sentences", quiet=quiet) as report:
-        likelihood = translator.likelihood(sources, test.references, report=report)  # first: it may refuse a reference
+        if perplexity:  # first: it may refuse a reference
+            facts["perplexity"] = translator.likelihood(sources, test.references, report=report).described()
         found = translator.measured(sources, options=options, report=report)
-    return found.outputs, {
-        "search": dataclasses.asdict(options),
-        "speed": found.speed,
-        "perplexity": likelihood.described(),
-    }
+    return found.outputs, {**facts, "speed": found.speed}
 
 
 def compare(
@@ -158,49 +151,24 @@ def compare(
         heedful compare old.out new.out --source test.en --reference test.de
         heedful compare old.out runs/base --source test.en --reference test.de --json
     """
-    files = [path for path in (a, b) if not _is_model(path)]
+    named = bundled_models()
+    files = [path for path in (a, b) if not path.is_dir() and (path.exists() or str(path) not in named)]
     if len(files) == 2:
         search.require_none(f"{a} and {b} are files, and nothing is searched for")
     search.asked()  # what cannot be honoured is said before anything is read
     if len(files) < 2 and source is None:
         raise ScoreError(f"{b if a in files else a} is a model, and --source was not given to translate")
-    read = [(path, read_lines(path)) for path in (reference, source, *files) if path is not None]
-    require_aligned(read)
-    lines = dict(read)
-    test = TestSet(lines[reference], None if source is None else lines[source])
-    outputs_a, outputs_b = (
-        lines[path] if path in files else _translations(path, test, running, search, quiet=quiet) for path in (a, b)
-    )
+    test, lines = _read(reference, source, *files)
+    for path in dict.fromkeys((a, b)):
+        if path not in files:
+            model = dataclasses.replace(running, model=str(path))
+            lines[path], _ = _of_model(test, model, search, perplexity=False, quiet=quiet)
+    outputs_a, outputs_b = lines[a], lines[b]
     counts_a, counts_b = (system_counts(outputs, test.references) for outputs in (outputs_a, outputs_b))
     found = comparisons(counts_a, counts_b, resamples=resamples, trials=trials, seed=resample_seed)
     differing = leads(test, System(outputs_a, counts_a.chrf), System(outputs_b, counts_b.chrf), count=examples)
-    facts = {
-        "a": str(a),
-        "b": str(b),
-        "source": None if source is None else str(source),
-        "reference": str(reference),
-        "sentences": len(test.references),
-        "comparisons": [{**dataclasses.asdict(row), "better": row.better()} for row in found],
-        "level": LEVEL,
-        "resamples": resamples,
-        "trials": trials,
-        "seed": resample_seed,
-        "examples": dataclasses.asdict(differing),
-    }
-    if as_json:
-        print_json(facts)
-    else:
-        print_comparison(facts)
-
-
-def _is_model(path: Path) -> bool:
-    return path.is_dir() or (not path.exists() and str(path) in bundled_models())
-
-
-def _translations(
-    run: Path, test: TestSet, running: RunningOptions, search: SearchChoices, *, quiet: bool
-) -> list[str]:
-    translator = dataclasses.replace(running, model=str(run)).translator()
-    options = search.options(translator)
-    with progress(unit="sentences", quiet=quiet) as report:
-        return translator.measured(test.sources or [], options=options, report=report).outputs
+    named = {"a": a, "b": b, "source": source, "reference": reference, "sentences": len(test.references)}
+    rows = [{**dataclasses.asdict(row), "better": row.better()} for row in found]
+    drawn = {"level": LEVEL, "resamples": resamples, "trials": trials, "seed": resample_seed}
+    facts = {**named, "comparisons": rows, **drawn, "examples": dataclasses.asdict(differing)}
+    print_result(facts, as_json=as_json, show=print_comparison)

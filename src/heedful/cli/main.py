@@ -204,9 +204,8 @@ def _our_message(error: BaseException) -> str:
     from datetime import UTC, datetime
 
     versions = [f"heedful {__version__}", f"Python {platform.python_version()}"]
-    versions += [
-        f"{name} {getattr(sys.modules[name], '__version__', '?')}" for name in _PACKAGES if name in sys.modules
-    ]
+    loaded = (sys.modules[name] for name in _PACKAGES if name in sys.modules)
+    versions += [f"{module.__name__} {getattr(module, '__version__', '?')}" for module in loaded]
     details = (
         f"time: {datetime.now(UTC).isoformat(timespec='seconds')}\n"
         f"versions: {', '.join(versions)}, on {platform.platform()}\n"

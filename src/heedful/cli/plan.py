@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from heedful.cli.options import AsJson, Settings, whole_number
-from heedful.cli.terminal import console, plain_table, print_json
+from heedful.cli.terminal import console, plain_table, print_result
 from heedful.planning.memory import GIB
 from heedful.planning.plan import Plan, make_plan
 from heedful.report.charts import duration_text
@@ -48,33 +48,19 @@ def plan(
         heedful plan data/ --preset base --accelerator H100 --output runs/base
         heedful plan data/ --preset big --set training.micro_batches=32 --gpus 8 --nodes 4 --accelerator A100
     """
+    where = {"gpus": gpus, "nodes": nodes}
     found = make_plan(
-        folder,
-        preset=preset,
-        file=config,
-        settings=set_,
-        gpus=gpus,
-        nodes=nodes,
-        accelerator=accelerator,
-        output=output,
+        folder, preset=preset, file=config, settings=set_, **where, accelerator=accelerator, output=output
     )
-    if as_json:
-        print_json(_described(found))
-    else:
-        _print(found)
-
-
-def _described(found: Plan) -> dict[str, Any]:
-    facts = dataclasses.asdict(found)
-    facts["memory"]["total"] = found.memory.total
-    return facts
+    facts = {**dataclasses.asdict(found), "memory": {**dataclasses.asdict(found.memory), "total": found.memory.total}}
+    print_result(facts, as_json=as_json, show=lambda _: _print(found))
 
 
 def _print(found: Plan) -> None:
     out = console()
     table = plain_table("", "", "")
     table.show_header = False
-    for row in (*_run_rows(found), *_cost_rows(found)):
+    for row in _rows(found):
         table.add_row(*row)
     out.print(table, "")
     out.print(f"time: {found.speed.about}")
@@ -84,35 +70,27 @@ def _print(found: Plan) -> None:
     out.print("nothing that is known would stop this run")
 
 
-def _run_rows(found: Plan) -> list[tuple[str, str, str]]:
-    words = found.vocabulary
+def _rows(found: Plan) -> list[tuple[str, str, str]]:
+    words, memory = found.vocabulary, found.memory
     vocabulary = f"{words.target:,} shared" if words.shared else f"{words.source:,} source, {words.target:,} target"
+    parts = {
+        "parameters and Adam": memory.parameters + memory.gradients + memory.adam,
+        "half-precision copy": memory.working_copy,
+        "activations": memory.activations,
+        "loss": memory.loss,
+        "captured graphs": memory.capturing,
+    }
+    split = ", ".join(f"{name} {size / GIB:.1f}" for name, size in parts.items() if size)
+    devices = f"{found.processes} × {found.speed.capacity / 1e12:,.3g} TFLOP/s"
+    time = f"{'at least' if found.at_least else 'about'} {duration_text(found.seconds)}"
+    rate = f"{found.target_tokens / found.step_seconds:,.0f} target tokens a second"
+    paper = f"as Table 2 counts: GPUs × time × what one can do, {devices}"
     return [
         ("parameters", f"{found.parameters:,}", f"{vocabulary} subwords"),
         ("steps", f"{found.steps:,}", f"{found.epochs:,.1f} epochs of {found.steps_per_epoch:,}"),
         ("target tokens a step", f"{found.target_tokens:,.0f}", f"and {found.source_tokens:,.0f} source tokens"),
-    ]
-
-
-def _cost_rows(found: Plan) -> list[tuple[str, str, str]]:
-    memory = found.memory
-    kept = memory.parameters + memory.gradients + memory.adam
-    parts = (("parameters and Adam", kept), ("half-precision copy", memory.working_copy))
-    parts += (("activations", memory.activations), ("loss", memory.loss), ("captured graphs", memory.capturing))
-    split = ", ".join(f"{name} {size / GIB:.1f}" for name, size in parts if size)
-    devices = f"{found.processes} × {found.speed.capacity / 1e12:,.3g} TFLOP/s"
-    paper = "as Table 2 counts: GPUs × time × what one can do"
-    return [
         ("memory a process", f"about {memory.total / GIB:.1f} GiB", split),
         ("operations", f"{found.flops:.2e}", f"{found.step_flops:.2e} a step"),
-        ("  in the paper's way", f"{found.paper_flops:.2e}", f"{paper}, {devices}"),
-        (
-            "time",
-            f"{'at least' if found.at_least else 'about'} {duration_text(found.seconds)}",
-            f"{found.step_seconds:.3g} s a step, {_rate(found)}",
-        ),
+        ("  in the paper's way", f"{found.paper_flops:.2e}", paper),
+        ("time", time, f"{found.step_seconds:.3g} s a step, {rate}"),
     ]
-
-
-def _rate(found: Plan) -> str:
-    return f"{found.target_tokens / found.step_seconds:,.0f} target tokens a second"

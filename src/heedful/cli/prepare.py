@@ -10,13 +10,18 @@ from typing import Annotated, Any, Literal
 from heedful.cli.options import AsJson, Flag, Repeated, Seed, number
 from heedful.cli.terminal import console, plain_table, print_json, progress, visible
 from heedful.config import DataConfig
+from heedful.data.manifest import SIDES
 from heedful.errors import TextError
 from heedful.prepare.pipeline import prepare as make_corpus
 from heedful.prepare.request import BOUNDS, SAMPLE_PAIRS, Request
 from heedful.runs.folder import bundled_models
+from heedful.text import pairs
 from heedful.text.cleaning import Rules
-from heedful.text.pairs import ParallelText, json_lines, two_files
-from heedful.text.pairs import tsv as tsv_text
+from heedful.text.pairs import ParallelText
+
+Names = tuple[str, ...]
+_LONGEST = 40
+"""Characters of an example that are shown."""
 
 
 def prepare(
@@ -90,13 +95,15 @@ def prepare(
         heedful prepare --source a.en.gz --target a.de.gz --tsv b.tsv.xz@0.5 --exclude test.en --exclude test.de
             --valid-tsv dev.tsv --output data/
     """
+    if tokenizer is not None and not _is_there(tokenizer):
+        tokenizer = bundled_models().get(str(tokenizer), tokenizer)
     fields = source_field, target_field
     request = Request(
         corpora=_corpora("", source, target, tsv, jsonl, fields),
         validation=_corpora("valid-", valid_source, valid_target, valid_tsv, valid_jsonl, fields),
         exclude=tuple(Path(path) for path in exclude),
         vocab_size=vocab_size,
-        tokenizer=None if tokenizer is None else _vocabulary(tokenizer),
+        tokenizer=tokenizer,
         separate_vocabularies=separate_vocabularies,
         rules=Rules(keep=frozenset(keep), max_length=max_length, max_ratio=max_ratio),
         on_bad_line=on_bad_line,
@@ -114,18 +121,8 @@ def prepare(
         _print(report, output, time.monotonic() - began)
 
 
-def _vocabulary(tokenizer: Path) -> Path:
-    """The folder that is meant: what is there, or else the model of this name."""
-    return tokenizer if _is_there(tokenizer) else bundled_models().get(str(tokenizer), tokenizer)
-
-
 def _corpora(
-    prefix: str,
-    source: tuple[str, ...],
-    target: tuple[str, ...],
-    tsv: tuple[str, ...],
-    jsonl: tuple[str, ...],
-    fields: tuple[str, str],
+    prefix: str, source: Names, target: Names, tsv: Names, jsonl: Names, fields: tuple[str, str]
 ) -> tuple[ParallelText, ...]:
     if len(source) != len(target):
         raise TextError(
@@ -133,13 +130,13 @@ def _corpora(
             "each source file needs its target file"
         )
     corpora: list[ParallelText] = []
-    for source_name, target_name in zip(source, target, strict=True):
-        (source_path, weight), (target_path, other) = _weighted(source_name), _weighted(target_name)
+    for names in zip(source, target, strict=True):
+        (source_path, weight), (target_path, other) = map(_weighted, names)
         if None not in (weight, other) and weight != other:
-            raise TextError(f"{source_name} and {target_name} are one corpus but have two weights")
-        corpora.append(two_files(source_path, target_path, weight or other or 1.0))
-    corpora += [tsv_text(path, weight or 1.0) for path, weight in map(_weighted, tsv)]
-    corpora += [json_lines(path, *fields, weight or 1.0) for path, weight in map(_weighted, jsonl)]
+            raise TextError(f"{names[0]} and {names[1]} are one corpus but have two weights")
+        corpora.append(pairs.two_files(source_path, target_path, weight or other or 1.0))
+    corpora += [pairs.tsv(path, weight or 1.0) for path, weight in map(_weighted, tsv)]
+    corpora += [pairs.json_lines(path, *fields, weight or 1.0) for path, weight in map(_weighted, jsonl)]
     return tuple(corpora)
 
 
@@ -163,7 +160,7 @@ def _is_there(path: Path | str) -> bool:
 
 def _print(report: dict[str, Any], output: Path, seconds: float) -> None:
     out = console()
-    pairs = report["pairs"]
+    counts = report["pairs"]
     if len(report["corpora"]) > 1:
         table = plain_table("corpus", "weight", "read", "kept", right=("weight", "read", "kept"))
         for corpus in report["corpora"]:
@@ -171,13 +168,15 @@ def _print(report: dict[str, Any], output: Path, seconds: float) -> None:
         out.print(table, "")
     table = plain_table("removed", "pairs", "rule", "for example", right=("pairs",))
     for name, rule in report["rules"].items():
+        samples = [rule["samples"][0][side] for side in SIDES] if rule["samples"] else []
+        texts = ("–" if text is None else visible(text.replace("\n", "�"), most=_LONGEST) for text in samples)
         if not rule["on"]:
             table.add_row(name, "off", rule["about"], "", style="dim")
         elif rule["removed"] or name != "bad":
-            table.add_row(name, f"{rule['removed']:,}", rule["about"], _example(rule["samples"]))
+            table.add_row(name, f"{rule['removed']:,}", rule["about"], " | ".join(texts))
     table.add_row("", "", "")
-    table.add_row("read", f"{pairs['read']:,}", "")
-    table.add_row("kept", f"{pairs['kept']:,}", f"{pairs['kept'] / pairs['read']:.1%}")
+    table.add_row("read", f"{counts['read']:,}", "")
+    table.add_row("kept", f"{counts['kept']:,}", f"{counts['kept'] / counts['read']:.1%}")
     out.print(table, "")
     _print_sides(out, report)
     for entry in report["exclude"]:
@@ -191,36 +190,21 @@ def _print(report: dict[str, Any], output: Path, seconds: float) -> None:
 
 
 def _print_sides(out: Any, report: dict[str, Any]) -> None:
-    table = plain_table("", "source", "target", right=("source", "target"))
-    sides = ("source", "target")
-    vocabulary, lengths, characters = report["vocabulary"], report["lengths"], report["characters"]
-    shared = "shared vocabulary" if vocabulary["shared"] else "vocabulary"
-    table.add_row(shared, *(f"{vocabulary[side]['size']:,}" for side in sides))
-    table.add_row("  subwords in use", *(f"{vocabulary[side]['used']:,}" for side in sides))
-    table.add_row("  bytes a subword", *(f"{vocabulary[side]['bytes_per_subword']:.2f}" for side in sides))
-    table.add_row("tokens, END included", *(f"{lengths[side]['tokens']:,}" for side in sides))
+    table = plain_table("", *SIDES, right=SIDES)
+
+    def add(label: str, part: str, name: str, form: str = ",") -> None:
+        table.add_row(label, *(format(report[part][side][name], form) for side in SIDES))
+
+    add("shared vocabulary" if report["vocabulary"]["shared"] else "vocabulary", "vocabulary", "size")
+    add("  subwords in use", "vocabulary", "used")
+    add("  bytes a subword", "vocabulary", "bytes_per_subword", ".2f")
+    add("tokens, END included", "lengths", "tokens")
     for name in ("mean", "median", "p95", "p99", "longest"):
-        table.add_row(f"  {name} length", *(f"{lengths[side][name]:,}" for side in sides))
-    table.add_row("characters", *(f"{characters[side]['distinct']:,}" for side in sides))
+        add(f"  {name} length", "lengths", name)
+    add("characters", "characters", "distinct")
     if "validation" in report:
-        kept = report["validation"]["pairs"]
-        table.add_row("validation pairs", *([f"{kept['kept']:,} of {kept['read']:,}"] * 2))
-        table.add_row(
-            "  subwords seen in training", *(f"{vocabulary[side]['validation_coverage']:.2%}" for side in sides)
-        )
-        table.add_row("  characters never seen", *(f"{characters[side]['validation_unseen']:,}" for side in sides))
+        counts = report["validation"]["pairs"]
+        table.add_row("validation pairs", *([f"{counts['kept']:,} of {counts['read']:,}"] * 2))
+        add("  subwords seen in training", "vocabulary", "validation_coverage", ".2%")
+        add("  characters never seen", "characters", "validation_unseen")
     out.print(table, "")
-
-
-def _example(samples: list[dict[str, Any]]) -> str:
-    if not samples:
-        return ""
-    sample = samples[0]
-    source, target = (_shown(sample[side]) for side in ("source", "target"))
-    return f"{source} | {target}"
-
-
-def _shown(text: str | None, most: int = 40) -> str:
-    if text is None:
-        return "–"
-    return visible(text.replace("\n", "�"), most=most)

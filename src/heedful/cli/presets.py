@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from heedful.cli.options import AsJson, Settings, whole_number
-from heedful.cli.terminal import console, plain_table, print_json, print_text
-from heedful.presets import ALL, Preset, parameter_count, preset, resolve
+from heedful.cli.terminal import console, plain_table, print_json, print_result, print_text
+from heedful.presets import ALL, parameter_count, preset, resolve
 from heedful.settings import describe, to_toml
 
 
@@ -27,22 +27,23 @@ def presets(
         heedful presets
         heedful presets base big --vocab-size 32000 --json
     """
-    rows = [_row(item, vocab_size) for item in ([preset(name) for name in names] or ALL)]
-    if as_json:
-        print_json(rows)
-        return
+    rows: list[dict[str, Any]] = []
+    for item in [preset(name) for name in names] or ALL:
+        made = item.make()
+        size = vocab_size or made.data.vocab_size
+        row = {"name": item.name, "source": item.source, "about": item.about, "vocab_size": size}
+        row["parameters"] = parameter_count(made.model, vocab_size=size)
+        rows.append(row | {"paper_parameters_millions": item.paper_parameters, "config": describe(made)})
+    print_result(rows, as_json=as_json, show=_print)
+
+
+def _print(rows: list[dict[str, Any]]) -> None:
     numbers = ("vocabulary", "parameters", "paper")
-    table = plain_table("preset", "from", "vocabulary", "parameters", "paper", "what it is", right=numbers)
+    table = plain_table("preset", "from", *numbers, "what it is", right=numbers)
     for row in rows:
         paper = f"{row['paper_parameters_millions']} M" if row["paper_parameters_millions"] else "–"
-        table.add_row(
-            str(row["name"]),
-            str(row["source"]),
-            f"{row['vocab_size']:,}",
-            f"{row['parameters']:,}",
-            paper,
-            str(row["about"]),
-        )
+        sizes = f"{row['vocab_size']:,}", f"{row['parameters']:,}"
+        table.add_row(row["name"], row["source"], *sizes, paper, row["about"])
     out = console()
     out.print(table)
     out.print(
@@ -50,20 +51,6 @@ def presets(
         " figure it prints.\n`heedful config --preset NAME` shows every setting.",
         style="dim",
     )
-
-
-def _row(item: Preset, vocab_size: int | None) -> dict[str, object]:
-    config = item.make()
-    size = vocab_size or config.data.vocab_size
-    return {
-        "name": item.name,
-        "source": item.source,
-        "about": item.about,
-        "vocab_size": size,
-        "parameters": parameter_count(config.model, vocab_size=size),
-        "paper_parameters_millions": item.paper_parameters,
-        "config": describe(config),
-    }
 
 
 def config(

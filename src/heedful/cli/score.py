@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from heedful.cli.model_options import ModelOptions
 from heedful.cli.options import AsJson, Flag
-from heedful.cli.terminal import print_text, progress, say
+from heedful.cli.terminal import print_json, print_text, progress, say
 from heedful.cli.text_files import count_lines
 from heedful.errors import TextError
 from heedful.evaluation.translation_scores import perplexity
 from heedful.text.reading import text_lines
-
-if TYPE_CHECKING:
-    from heedful.search.translator import Scored
 
 
 def score(
@@ -50,28 +45,28 @@ def score(
         if path.is_file():  # what cannot be read is said before the model is loaded; a pipe can be read once
             next(text_lines(path), None)
     translator = model.translator()
-    pairs = _pairs(source, target)
     count, sum_, tokens, words = 0, 0.0, 0, 0
     with progress(unit="pairs", quiet=quiet) as report:
-        kept, given = itertools.tee(pairs)
+        kept, given = itertools.tee(_pairs(source, target))
         for scored, (_, line) in zip(translator.scores(given), kept, strict=True):
             count, sum_, tokens = count + 1, sum_ + scored.log_probability, tokens + scored.tokens
             words += len(line.split()) + 1
-            print_text(_line(count, scored, as_json=as_json))
+            own = perplexity(-scored.log_probability, scored.tokens)
+            if as_json:
+                subwords = zip([*scored.pieces, "</s>"], scored.token_log_probabilities, strict=True)
+                listed = [{"subword": piece, "log_probability": value} for piece, value in subwords]
+                facts = {"line": count, "log_probability": scored.log_probability, "perplexity": own}
+                print_json(facts | {"subwords": listed}, indent=None)
+            else:
+                print_text(f"{scored.log_probability:.4f}\t{own:.4f}")
             report("scored", count, total)
-    whole = {
-        "model": model.named().model,
-        "pairs": count,
-        "log_probability": sum_,
-        "subwords": tokens,
-        "perplexity": perplexity(-sum_, tokens),
-        "perplexity_per_word": perplexity(-sum_, words),
-    }
+    per_subword, per_word = perplexity(-sum_, tokens), perplexity(-sum_, words)
     if as_json:
-        print_text(json.dumps({"whole": whole}))
-    elif not quiet:
-        perplexities = f"{whole['perplexity']:.3f} a subword, {whole['perplexity_per_word']:.3f} a word"
-        say(f"{count:,} pairs, perplexity {perplexities}")
+        whole = {"model": model.named().model, "pairs": count, "log_probability": sum_, "subwords": tokens}
+        whole |= {"perplexity": per_subword, "perplexity_per_word": per_word}
+        print_json({"whole": whole}, indent=None)
+    else:
+        say(f"{count:,} pairs, perplexity {per_subword:.3f} a subword, {per_word:.3f} a word", quiet=quiet)
 
 
 def _pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
@@ -80,16 +75,3 @@ def _pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
             short, long = (source, target) if line is None else (target, source)
             raise TextError(f"{short} has {number - 1:,} lines and {long} more: each line needs its translation")
         yield line, translation
-
-
-def _line(number: int, scored: Scored, *, as_json: bool) -> str:
-    own = perplexity(-scored.log_probability, scored.tokens)
-    if not as_json:
-        return f"{scored.log_probability:.4f}\t{own:.4f}"
-    pieces = [*scored.pieces, "</s>"]
-    found = [
-        {"subword": piece, "log_probability": value}
-        for piece, value in zip(pieces, scored.token_log_probabilities, strict=True)
-    ]
-    parts = {"line": number, "log_probability": scored.log_probability, "perplexity": own, "subwords": found}
-    return json.dumps(parts, ensure_ascii=False)

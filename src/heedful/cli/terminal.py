@@ -13,8 +13,9 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -23,6 +24,7 @@ from rich.text import Text
 
 from heedful.background import Report
 
+T = TypeVar("T")
 SECONDS_BETWEEN_LINES = 10.0
 """Where there is no terminal to draw a bar on."""
 _WIDTH_WITHOUT_TERMINAL = 200
@@ -88,6 +90,14 @@ def print_json(value: Any, *, indent: int | None = 2) -> None:
     print_text(json.dumps(_finite(value), indent=indent, ensure_ascii=not in_unicode, allow_nan=False))
 
 
+def print_result(facts: T, *, as_json: bool, show: Callable[[T], None]) -> None:
+    """Print what a command found: as JSON for a program, or as it is shown to a person."""
+    if as_json:
+        print_json(facts)
+    else:
+        show(facts)
+
+
 def say(text: str, *, quiet: bool = False) -> None:
     """Print a remark that is not the result, on standard error."""
     if not quiet:
@@ -99,15 +109,10 @@ def progress(*, unit: str, quiet: bool) -> Iterator[Report]:
     """Say on standard error how far work is: bars on a terminal, a line now and then elsewhere, nothing when quiet."""
     if quiet:
         yield lambda *_: None
-    elif sys.stderr.isatty():
-        with _bars(unit) as report:
-            yield report
-    else:
+        return
+    if not sys.stderr.isatty():
         yield _lines(unit)
-
-
-@contextlib.contextmanager
-def _bars(unit: str) -> Iterator[Report]:
+        return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     stages, units = TextColumn("{task.description}", markup=False), TextColumn(unit, markup=False)
@@ -140,9 +145,11 @@ def _lines(unit: str) -> Report:
 
 
 def _finite(value: Any) -> Any:
-    """The value as JSON has it, which knows no infinity."""
+    """The value as JSON has it, which knows no infinity and no path."""
     if isinstance(value, dict):
         return {name: _finite(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
+    if isinstance(value, Path):
+        return str(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value

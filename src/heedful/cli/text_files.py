@@ -6,7 +6,7 @@ import contextlib
 import queue
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from heedful.cli.start import is_closed
@@ -48,24 +48,17 @@ def standard_input() -> Iterator[list[str]]:
 
     # Not `in_background`: a block ends where nothing more is waiting, which only the queue knows.
     threading.Thread(target=read, daemon=True, name="standard input").start()
-    ended = False
-    while not ended:
-        block: list[str] = []
-        item = waiting.get()
-        while True:
-            if isinstance(item, BaseException):
-                if block:
-                    yield block
-                raise item
-            if item is None:
-                ended = True
-                break
-            block.append(item)
-            if len(block) == _MOST_AT_ONCE or waiting.empty():
-                break
-            item = waiting.get()
-        if block:
-            yield block
+    while True:
+        block = [waiting.get()]
+        while len(block) < _MOST_AT_ONCE and not waiting.empty():
+            block.append(waiting.get())
+        lines = [item for item in block if isinstance(item, str)]
+        if lines:
+            yield lines
+        if isinstance(end := block[-1], BaseException):
+            raise end
+        if end is None:
+            return
 
 
 def _decoded(line: bytes, number: int) -> str:
@@ -99,15 +92,8 @@ def new_text(output: Path | None) -> Iterator[Callable[[str], None]]:
         yield print_text
         return
     with new_file(output, error=TextError) as file:
-        yield lambda line: _write(file.write, line)
 
+        def write(line: str) -> None:
+            file.write(f"{line}\n".encode("utf-8", errors="replace"))
 
-def _write(write: Callable[[bytes], object], line: str) -> None:
-    write(f"{line}\n".encode("utf-8", errors="replace"))
-
-
-def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Replace a text file in one move."""
-    with new_text(path) as write:
-        for line in lines:
-            write(line)
+        yield write

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -73,29 +74,20 @@ def translate(
     translator = model.translator()
     options = search.options(translator, n_best=n_best)
     blocks: Iterable[Iterable[str]] = [text_lines(input_)] if input_ else [text] if text else standard_input()
-    quiet = quiet or not input_
     done = 0
-    with new_text(output) as write, progress(unit="lines", quiet=quiet) as report:
+    with new_text(output) as write, progress(unit="lines", quiet=quiet or not input_) as report:
         for block in blocks:
-            sources: list[str] = []
-            found = translator.hypotheses(_noted(block, sources), options, prefix=prefix, first=done)
-            for translations in found:
-                source = sources.pop(0)
+            given, sources = itertools.tee(block)
+            found = translator.hypotheses(given, options, prefix=prefix, first=done)
+            for translations, source in zip(found, sources, strict=True):
                 done += 1
-                aligned = None
-                if alignment:
-                    aligned = translator.alignments(source, translations, layer=alignment_layer)
-                lines = _as_json(done, source, translations, aligned) if as_json else None
-                for line in lines or _columns(done, translations, aligned, numbered=n_best > 1, scores=scores):
-                    write(line)
+                aligned = translator.alignments(source, translations, layer=alignment_layer) if alignment else None
+                if as_json:
+                    write(_as_json(done, source, translations, aligned))
+                else:
+                    for line in _columns(done, translations, aligned, numbered=n_best > 1, scores=scores):
+                        write(line)
                 report("translated", done, total)
-
-
-def _noted(lines: Iterable[str], into: list[str]) -> Iterator[str]:
-    """The lines, remembered until their translations come."""
-    for line in lines:
-        into.append(line)
-        yield line
 
 
 def _columns(
@@ -109,15 +101,11 @@ def _columns(
         yield "\t".join(columns)
 
 
-def _as_json(number: int, source: str, translations: list[Translation], aligned: list[str] | None) -> list[str]:
-    found = [
-        {
-            "text": translation.text,
-            "score": translation.score,
-            "log_probability": translation.log_probability,
-            "subwords": len(translation.ids),
-            **({"alignment": aligned[place]} if aligned else {}),
-        }
-        for place, translation in enumerate(translations)
-    ]
-    return [json.dumps({"line": number, "source": source, "translations": found}, ensure_ascii=False)]
+def _as_json(number: int, source: str, translations: list[Translation], aligned: list[str] | None) -> str:
+    found: list[dict[str, Any]] = []
+    for place, translation in enumerate(translations):
+        scores = {"score": translation.score, "log_probability": translation.log_probability}
+        found.append({"text": translation.text, **scores, "subwords": len(translation.ids)})
+        if aligned:
+            found[-1]["alignment"] = aligned[place]
+    return json.dumps({"line": number, "source": source, "translations": found}, ensure_ascii=False)
