@@ -149,20 +149,19 @@ def report_failure(error: BaseException) -> int:
     """Say on standard error what went wrong; returns the exit code."""
     from heedful.cli.terminal import say
 
-    if isinstance(error, BrokenPipeError):  # the reader (`| head`) has all it wanted
-        leave_standard_output()
-        return 0
     if isinstance(error, KeyboardInterrupt):
         say("interrupted")
         return INTERRUPTED
+    if (
+        isinstance(error, OSError) and error.filename is None
+    ):  # perhaps standard output: its reader left, its disk is full
+        with contextlib.suppress(OSError, ValueError):  # closed for good, or Python would complain once more at the end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):  # the reader (`| head`) has all it wanted
+        return 0
     message = users_message(error)
-    if message is None:
-        say(_our_message(error))
-        return OUR_MISTAKE
-    if isinstance(error, OSError) and error.filename is None:  # perhaps standard output itself, on a full disk
-        leave_standard_output()
-    say(f"error: {message}")
-    return USERS_MISTAKE
+    say(_our_message(error) if message is None else f"error: {message}")
+    return OUR_MISTAKE if message is None else USERS_MISTAKE
 
 
 def users_message(error: BaseException) -> str | None:
@@ -188,12 +187,6 @@ def users_message(error: BaseException) -> str | None:
             return f"{os.fsdecode(name)}: {reason(error)}"
         case _:
             return None
-
-
-def leave_standard_output() -> None:
-    """Close it for good: Python would complain once more when it ends."""
-    with contextlib.suppress(OSError, ValueError):  # it may be no file
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _our_message(error: BaseException) -> str:

@@ -57,11 +57,11 @@ class ModelOptions:
 
         if self.threads is not None:
             torch.set_num_threads(self.threads)
-        where = {"device": self.device, "precision": self.precision}
-        return Translator(read_model(model), **where, batch_size=self.batch_size, notice=say)
+        return Translator(
+            read_model(model), device=self.device, precision=self.precision, batch_size=self.batch_size, notice=say
+        )
 
 
-@Parameter(name="*", group=Group("Model", sort_key=1))
 @dataclass(frozen=True)
 class RunningOptions(ModelOptions):
     """Where a model runs, for a command that is told in another way which one."""

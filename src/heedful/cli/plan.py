@@ -48,9 +48,15 @@ def plan(
         heedful plan data/ --preset base --accelerator H100 --output runs/base
         heedful plan data/ --preset big --set training.micro_batches=32 --gpus 8 --nodes 4 --accelerator A100
     """
-    where = {"gpus": gpus, "nodes": nodes}
     found = make_plan(
-        folder, preset=preset, file=config, settings=set_, **where, accelerator=accelerator, output=output
+        folder,
+        preset=preset,
+        file=config,
+        settings=set_,
+        gpus=gpus,
+        nodes=nodes,
+        accelerator=accelerator,
+        output=output,
     )
     facts = {**dataclasses.asdict(found), "memory": {**dataclasses.asdict(found.memory), "total": found.memory.total}}
     print_result(facts, as_json=as_json, show=lambda _: _print(found))
