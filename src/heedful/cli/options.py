@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -68,9 +69,21 @@ Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 AsJson = Annotated[bool, Parameter(name="--json", negative=(), show_default=False)]
 Repeated = Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)]
 """An option that may be given several times."""
-Settings = Annotated[tuple[str, ...], Parameter(name="--set", negative=(), show_default=False)]
 Seed = Annotated[int, whole_number(0)]
 Threads = Annotated[int | None, whole_number(1, 4096)]
 Examples = Annotated[int, whole_number(0, 10_000)]
 Draws = Annotated[int, whole_number(1, 1_000_000)]
 """How often chance is asked."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Configured:
+    """Where the settings of a run come from; what stands below an option is its help."""
+
+    preset: str | None = None
+    """Start from this preset; `base` when neither this nor the file names one."""
+    config: Path | None = None
+    """A TOML file with any of the settings; `preset = "NAME"` on its first line names its preset."""
+    set_: Annotated[Repeated, Parameter(name="--set")] = ()
+    """One setting, as in --set training.steps=5000; may be repeated."""

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import Annotated
 
-from heedful.cli.options import AsJson, Settings, whole_number
+from heedful.cli.options import AsJson, Configured, whole_number
 from heedful.cli.terminal import console, plain_table, print_result
 from heedful.planning.memory import GIB
 from heedful.planning.plan import Plan, make_plan
@@ -17,9 +17,7 @@ def plan(
     folder: Path,
     /,
     *,
-    preset: str | None = None,
-    config: Path | None = None,
-    set_: Settings = (),
+    chosen: Configured = Configured(),  # noqa: B008
     gpus: Annotated[int, whole_number(1, 100_000)] = 1,
     nodes: Annotated[int, whole_number(1, 100_000)] = 1,
     accelerator: str | None = None,
@@ -34,9 +32,6 @@ def plan(
 
     Args:
         folder: What `heedful prepare` made.
-        preset: Start from this preset; `base` when neither this nor the file names one.
-        config: A TOML file with any of the settings.
-        set_: One setting, as in --set training.steps=50000; may be repeated.
         gpus: GPUs, and so processes, on each machine.
         nodes: Machines.
         accelerator: Estimate the time for this device, such as "H100" or "RTX 4090", from its datasheet instead of a
@@ -50,9 +45,9 @@ def plan(
     """
     found = make_plan(
         folder,
-        preset=preset,
-        file=config,
-        settings=set_,
+        preset=chosen.preset,
+        file=chosen.config,
+        settings=chosen.set_,
         gpus=gpus,
         nodes=nodes,
         accelerator=accelerator,

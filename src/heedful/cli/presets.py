@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
-from heedful.cli.options import AsJson, Settings, whole_number
+from heedful.cli.options import AsJson, Configured, whole_number
 from heedful.cli.terminal import console, plain_table, print_json, print_result, print_text
 from heedful.presets import ALL, parameter_count, preset, resolve
 from heedful.settings import describe, to_toml
@@ -55,9 +54,7 @@ def _print(rows: list[dict[str, Any]]) -> None:
 
 def config(
     *,
-    preset: str | None = None,
-    config: Path | None = None,
-    set_: Settings = (),
+    chosen: Configured = Configured(),  # noqa: B008
     as_json: AsJson = False,
 ) -> None:
     """Show the complete configuration that a command would use, and check it.
@@ -65,16 +62,13 @@ def config(
     Values come from the preset, then the file, then --set; the last one given wins.
 
     Args:
-        preset: Start from this preset; `base` when neither this nor the file names one.
-        config: A TOML file with any of the settings; `preset = "NAME"` on its first line names its preset.
-        set_: One setting, as in --set model.dropout=0.3; may be repeated.
         as_json: Print JSON instead of TOML.
 
     Examples:
         heedful config --preset big > run.toml
         heedful config --config run.toml --set training.steps=5000 --set model.dropout=0.2
     """
-    resolved = resolve(name=preset, file=config, settings=set_)
+    resolved = resolve(name=chosen.preset, file=chosen.config, settings=chosen.set_)
     if as_json:
         print_json(describe(resolved))
     else:

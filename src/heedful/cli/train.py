@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from heedful.cli.options import Flag, Settings, Threads
+from heedful.cli.options import Configured, Flag, Threads
 from heedful.presets import resolve
 
 
@@ -14,9 +14,7 @@ def train(
     /,
     *,
     output: Path,
-    preset: str | None = None,
-    config: Path | None = None,
-    set_: Settings = (),
+    chosen: Configured = Configured(),  # noqa: B008
     resume: Flag = False,
     init: Path | None = None,
     overwrite: Flag = False,
@@ -34,10 +32,8 @@ def train(
     Args:
         data: The folder that `heedful prepare` made.
         output: The folder of the run: configuration, checkpoints, metrics, subwords.
-        preset: Start from this preset; when neither this nor the file names one, from `base`, or with --init from what
-            that model is.
-        config: A TOML file with any of the settings.
-        set_: One setting, as in --set training.steps=5000; may be repeated.
+        chosen.preset: Start from this preset; when neither this nor the file names one, from `base`, or with --init
+            from what that model is.
         resume: Go on from the last checkpoint of --output; without one, start and say so.
         init: Start from the weights of this model, a folder or a name such as en-de-small (fine-tuning); the data must
             have been prepared with --tokenizer and the same.
@@ -56,7 +52,7 @@ def train(
         from heedful.runs.models import config_of
 
         otherwise = config_of(init)
-    resolved = resolve(name=preset, file=config, settings=set_, otherwise=otherwise)
+    resolved = resolve(name=chosen.preset, file=chosen.config, settings=chosen.set_, otherwise=otherwise)
     import torch
 
     from heedful.cli.training_display import TrainingDisplay
@@ -70,7 +66,7 @@ def train(
         config=resolved,
         data=data,
         run=output,
-        preset=preset,
+        preset=chosen.preset,
         resume=resume,
         init=init,
         overwrite=overwrite,
