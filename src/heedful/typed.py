@@ -22,11 +22,17 @@ import dataclasses
 import functools
 import types
 import typing
-from collections.abc import Mapping
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-_PLAIN = {str: "text", int: "a whole number", float: "a number", bool: "true or false", type(None): "null"}
+_NAMES = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    dict: "an object",
+    list: "a list",
+}
 
 
 def typed(kind: type[T], value: Any, *, where: str = "") -> T:
@@ -35,44 +41,32 @@ def typed(kind: type[T], value: Any, *, where: str = "") -> T:
 
 
 def _value(kind: Any, value: Any, where: str) -> Any:
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
         return value
-    if kind in _PLAIN:
-        return _plain(kind, value, where)
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if dataclasses.is_dataclass(kind):
-        return _dataclass(kind, _of(dict, value, where, "an object"), where)
-    if origin in (types.UnionType, typing.Union):
-        return _union(arguments, value, where)
+    if origin is types.UnionType:
+        (kind,) = (one for one in arguments if one is not types.NoneType)
+        return None if value is None else _value(kind, value, where)
     if origin is typing.Literal:
-        if value in arguments and type(value) in {type(argument) for argument in arguments}:
+        if value in arguments and isinstance(value, str):
             return value
-        raise ValueError(f"{_named(where)} is {_shown(value)}, not one of {', '.join(map(str, arguments))}")
-    if origin in (list, tuple):
-        items = _of(list, value, where, "a list")
-        if origin is tuple and arguments[-1] is not Ellipsis:
-            if len(items) != len(arguments):
-                raise ValueError(f"{_named(where)} has {len(items)} entries, not {len(arguments)}")
-            both = enumerate(zip(arguments, items, strict=True))
-            return tuple(_value(own, item, f"{where}[{at}]") for at, (own, item) in both)
-        return origin(_value(arguments[0], item, f"{where}[{at}]") for at, item in enumerate(items))
-    if origin in (dict, Mapping):
-        found = _of(dict, value, where, "an object")
-        return {name: _value(arguments[1], item, _inside(where, name)) for name, item in found.items()}
-    if kind in (dict, list):
-        return _of(kind, value, where, "an object" if kind is dict else "a list")
-    raise AssertionError(f"a field of type {kind} cannot come out of JSON")
-
-
-def _plain(kind: Any, value: Any, where: str) -> Any:
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        raise ValueError(f"{where or 'it'} is {_shown(value)}, not one of {', '.join(arguments)}")
+    plain = dict if dataclasses.is_dataclass(kind) else list if origin is tuple else origin or kind
+    assert plain in _NAMES, f"a field of type {kind} cannot come out of JSON"
+    if plain is float and type(value) is int:
         try:
             return float(value)
         except OverflowError:
-            raise ValueError(f"{_named(where)} is too large a number") from None
-    if type(value) is kind:
-        return value
-    raise ValueError(f"{_named(where)} is {_shown(value)}, not {_PLAIN[kind]}")
+            raise ValueError(f"{where or 'it'} is too large a number") from None
+    if type(value) is not plain:
+        raise ValueError(f"{where or 'it'} is {_shown(value)}, not {_NAMES[plain]}")
+    if dataclasses.is_dataclass(kind):
+        return _dataclass(kind, value, where)
+    if plain is list:
+        return origin(_value(arguments[0], item, f"{where}[{at}]") for at, item in enumerate(value))
+    if plain is dict:
+        return {name: _value(arguments[1], item, _inside(where, name)) for name, item in value.items()}
+    return value
 
 
 def _dataclass(kind: Any, value: dict[str, Any], where: str) -> Any:
@@ -82,33 +76,11 @@ def _dataclass(kind: Any, value: dict[str, Any], where: str) -> Any:
         if field.name in value:
             found[field.name] = _value(hints[field.name], value[field.name], _inside(where, field.name))
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-            raise ValueError(f"{_named(where)} has no {field.name}")
+            raise ValueError(f"{where or 'it'} has no {field.name}")
     return kind(**found)
 
 
-def _union(kinds: tuple[Any, ...], value: Any, where: str) -> Any:
-    problem: ValueError | None = None
-    if value is None and type(None) in kinds:
-        return None
-    for kind in kinds:
-        if kind is not type(None):
-            try:
-                return _value(kind, value, where)
-            except ValueError as error:
-                problem = problem or error
-    assert problem is not None, "a union of nothing but null"
-    raise problem
-
-
-@functools.cache
-def _hints(kind: type) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
-
-
-def _of(kind: type[T], value: Any, where: str, called: str) -> T:
-    if isinstance(value, kind):
-        return value
-    raise ValueError(f"{_named(where)} is {_shown(value)}, not {called}")
+_hints = functools.cache(typing.get_type_hints)
 
 
 def _inside(where: str, name: str) -> str:
@@ -116,12 +88,8 @@ def _inside(where: str, name: str) -> str:
     return f"{where}.{shown}" if where else shown
 
 
-def _named(where: str) -> str:
-    return where or "it"
-
-
 def _shown(value: Any) -> str:
     if isinstance(value, (dict, list)):
-        return "an object" if isinstance(value, dict) else "a list"
+        return _NAMES[type(value)]
     text = repr(value) if not isinstance(value, int) or abs(value) < 10**40 else "a very large number"
     return text if len(text) <= 60 else text[:60] + "…"
