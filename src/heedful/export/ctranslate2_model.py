@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from heedful.errors import ExportError
-from heedful.export.folder import NEVER, POSITIONS, export_folder, require_exportable, write_use
+from heedful.export import NEVER, POSITIONS, export_folder, require_exportable, write_use
 from heedful.symbols import CONTROL_TOKENS, END, PAD, START
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from heedful.errors import ExportError
-from heedful.export.folder import NEVER, POSITIONS, export_folder, require_exportable, write_use
+from heedful.export import NEVER, POSITIONS, export_folder, require_exportable, write_use
 from heedful.files import write_json
 from heedful.runs.models import SavedModel
 from heedful.symbols import CONTROL_TOKENS, END, PAD, START
