@@ -49,9 +49,9 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def reason(error: OSError) -> str:
-    """What an operating system's error says, without its number."""
-    return error.strerror or str(error)
+def reason(error: Exception) -> str:
+    """What an error says; an operating system's without its number."""
+    return getattr(error, "strerror", None) or str(error)
 
 
 def is_plain_name(name: object) -> bool:
@@ -135,9 +135,7 @@ def require_free(path: Path, *, overwrite: bool, error: type[HeedfulError], what
         if path.exists() and not overwrite and path.is_file():
             raise error(f"{shown} is there already; give another name, or --overwrite to replace it")
     except (OSError, ValueError) as problem:
-        raise error(
-            f"{shown} cannot be a file: {reason(problem) if isinstance(problem, OSError) else problem}"
-        ) from None
+        raise error(f"{shown} cannot be a file: {reason(problem)}") from None
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ Nothing here needs torch before a model is there: the benchmarks use CTranslate2
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,11 +32,13 @@ _FILES = (
 """All that an export may hold: CTranslate2's, Marian's, and what both have."""
 
 
-def require_exportable(saved: SavedModel, engine: str) -> None:
+def require_exportable(saved: SavedModel, engine: str, *, storage: str, storages: Iterable[str]) -> None:
     """Refuse what the paper has and other engines have not, and a model that has broken down."""
     from heedful.runs.checkpoints import require_finite
 
     model = saved.config.model
+    if storage not in storages:
+        raise ExportError(f"--storage {storage}: for {engine} it must be one of {', '.join(storages)}")
     if (model.d_k or model.d_v) and (model.key_size, model.value_size) != (model.d_model // model.num_heads,) * 2:
         sizes = f"heads with keys of {model.key_size} and values of {model.value_size}"
         raise ExportError(f"{saved.run} has {sizes}: {engine} knows only d_model / num_heads")
@@ -46,22 +48,21 @@ def require_exportable(saved: SavedModel, engine: str) -> None:
 
 
 @contextlib.contextmanager
-def export_folder(place: Path, saved: SavedModel, *, engine: str, overwrite: bool) -> Iterator[Path]:
-    """A folder to fill; it takes its place, with its mark, when the block ends."""
+def export_folder(place: Path, saved: SavedModel, *, engine: str, overwrite: bool, **facts: Any) -> Iterator[Path]:
+    """A folder to fill; it takes its place, with its mark and a ``README.md`` about its use, when the block ends.
+
+    ``facts``: what the text about the engine, which lies beside this file, says of the model.
+    """
     require_replaceable(place, overwrite=overwrite, what="an export", is_one=_is_export, ours=_FILES, error=ExportError)
     try:
         with new_folder(place, error=ExportError) as folder:
             yield folder
-            facts = {"format": _FORMAT, "engine": engine, "step": saved.step, "heedful": __version__}
-            write_json(folder / _MARK, facts)
+            use = Path(__file__).with_name(f"{engine}.md").read_text(encoding="utf-8")
+            (folder / "README.md").write_text(use.format(step=saved.step, **facts), encoding="utf-8")
+            mark = {"format": _FORMAT, "engine": engine, "step": saved.step, "heedful": __version__}
+            write_json(folder / _MARK, mark)
     except OSError as error:
         raise ExportError(f"{place} could not be written: {error}") from None
-
-
-def write_use(folder: Path, engine: str, **facts: Any) -> None:
-    """Write the ``README.md`` of an export, which says how it is used, from the text about its engine beside this."""
-    text = Path(__file__).with_name(f"{engine}.md").read_text(encoding="utf-8")
-    (folder / "README.md").write_text(text.format(**facts), encoding="utf-8")
 
 
 def _is_export(place: Path) -> bool:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from heedful.data.manifest import TOKENIZER
 from heedful.errors import ExportError
-from heedful.export import NEVER, POSITIONS, export_folder, require_exportable, write_use
+from heedful.export import NEVER, POSITIONS, export_folder, require_exportable
 from heedful.symbols import CONTROL_TOKENS, END, PAD, START
 
 if TYPE_CHECKING:
@@ -22,29 +23,21 @@ if TYPE_CHECKING:
 
     from heedful.runs.models import SavedModel
 
-_STORAGES = ("float32", "int8", "float16", "bfloat16")
-
 
 def write_ctranslate2(saved: SavedModel, place: Path, *, storage: str = "float32", overwrite: bool = False) -> None:
     """Write a folder that `ctranslate2.Translator` reads."""
-    from heedful.text.subwords import FILE_NAME
-
-    if storage not in _STORAGES:
-        raise ExportError(f"--storage {storage}: for CTranslate2 it must be one of {', '.join(_STORAGES)}")
-    require_exportable(saved, "CTranslate2")
-    spec = _specification(saved)
-    files = {"source": FILE_NAME, "target": FILE_NAME}
-    if saved.source_subwords is not saved.target_subwords:
-        files = {side: f"{side}/{FILE_NAME}" for side in files}
-    with export_folder(place, saved, engine="ctranslate2", overwrite=overwrite) as folder:
+    require_exportable(saved, "CTranslate2", storage=storage, storages=("float32", "int8", "float16", "bfloat16"))
+    spec, model, search = _specification(saved), saved.config.model, saved.config.search
+    shared = saved.source_subwords is saved.target_subwords
+    facts = {side: TOKENIZER if shared else f"{side}/{TOKENIZER}" for side in ("source", "target")}
+    facts |= {"positions": model.max_positions if model.positions == "learned" else POSITIONS}
+    facts |= {"beam": search.beam_size, "alpha": search.length_penalty}
+    with export_folder(place, saved, engine="ctranslate2", overwrite=overwrite, **facts) as folder:
         spec.validate()
         spec.optimize(None if storage == "float32" else storage)
         spec.save(str(folder))
-        saved.source_subwords.save((folder / files["source"]).parent)
-        saved.target_subwords.save((folder / files["target"]).parent)
-        search = saved.config.search
-        facts = {"positions": _positions(saved), "beam": search.beam_size, "alpha": search.length_penalty, **files}
-        write_use(folder, "ctranslate2", step=saved.step, **facts)
+        saved.source_subwords.save((folder / facts["source"]).parent)
+        saved.target_subwords.save((folder / facts["target"]).parent)
 
 
 def _specification(saved: SavedModel) -> Any:
@@ -99,10 +92,6 @@ def fill_layer(layer: Any, weights: Mapping[str, Any], name: str, *, d_model: in
     linear(layer.ffn.linear_0, "feed_forward.w_1")
     linear(layer.ffn.linear_1, "feed_forward.w_2")
     norm(layer.ffn.layer_norm, last)
-
-
-def _positions(saved: SavedModel) -> int:
-    return saved.config.model.max_positions if saved.config.model.positions == "learned" else POSITIONS
 
 
 def _array(value: Tensor) -> np.ndarray:

@@ -16,7 +16,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from heedful.errors import ExportError
-from heedful.export import NEVER, POSITIONS, export_folder, require_exportable, write_use
+from heedful.export import NEVER, POSITIONS, export_folder, require_exportable
 from heedful.files import write_json
 from heedful.runs.models import SavedModel
 from heedful.symbols import CONTROL_TOKENS, END, PAD, START
@@ -31,25 +31,37 @@ _ATTENTIONS = {
     "encoder": {"self_attention": "self_attn"},
     "decoder": {"self_attention": "self_attn", "cross_attention": "encoder_attn"},
 }
+_CONTROL_IDS = {
+    "pad_token_id": PAD,
+    "bos_token_id": START,
+    "eos_token_id": END,
+    "decoder_start_token_id": START,
+    "forced_eos_token_id": None,
+}
+_TOKENIZER_CONFIGURATION = {
+    "tokenizer_class": "PreTrainedTokenizerFast",
+    **{f"{name}_token": CONTROL_TOKENS[id_] for name, id_ in (("pad", PAD), ("bos", START), ("eos", END))},
+    "model_max_length": POSITIONS,
+    "padding_side": "right",
+    "clean_up_tokenization_spaces": False,
+    "split_special_tokens": True,
+}
 
 
 def write_marian(saved: SavedModel, place: Path, *, storage: str = "float32", overwrite: bool = False) -> None:
     """Write a folder that `MarianMTModel.from_pretrained` reads."""
-    if storage not in _STORAGES:
-        raise ExportError(f"--storage {storage}: for Marian it must be one of {', '.join(_STORAGES)}")
-    require_exportable(saved, "Marian")
+    require_exportable(saved, "Marian", storage=storage, storages=_STORAGES)
     if saved.config.model.positions != "sinusoidal":
         raise ExportError(f"{saved.run} has learned positions, and Marian's are sinusoids: export it to ctranslate2")
     if saved.model.source_embedding is not None:
         raise ExportError(f"{saved.run} has two vocabularies, and Marian's matrix is shared: export it to ctranslate2")
     weights = {name: value.to(_STORAGES[storage]).contiguous() for name, value in _marian_weights(saved).items()}
-    with export_folder(place, saved, engine="marian", overwrite=overwrite) as folder:
+    with export_folder(place, saved, engine="marian", overwrite=overwrite, positions=POSITIONS) as folder:
         (folder / "model.safetensors").write_bytes(save(weights, {"format": "pt"}))
         write_json(folder / "config.json", _configuration(saved, storage))
         write_json(folder / "generation_config.json", _generation(saved))
         write_json(folder / FILE_NAME, _tokenizer(saved))
-        write_json(folder / "tokenizer_config.json", _tokenizer_configuration())
-        write_use(folder, "marian", step=saved.step, positions=POSITIONS)
+        write_json(folder / "tokenizer_config.json", _TOKENIZER_CONFIGURATION)
 
 
 def _marian_weights(saved: SavedModel) -> dict[str, Tensor]:
@@ -89,10 +101,8 @@ def _configuration(saved: SavedModel, storage: str) -> dict[str, Any]:
         "d_model": model.d_model,
         "encoder_layers": model.encoder_layers,
         "decoder_layers": model.decoder_layers,
-        "encoder_attention_heads": model.num_heads,
-        "decoder_attention_heads": model.num_heads,
-        "encoder_ffn_dim": model.d_ff,
-        "decoder_ffn_dim": model.d_ff,
+        **{f"{side}_attention_heads": model.num_heads for side in _NORMS},
+        **{f"{side}_ffn_dim": model.d_ff for side in _NORMS},
         "activation_function": "relu",
         "dropout": model.dropout,
         "attention_dropout": model.attention_dropout,
@@ -105,7 +115,7 @@ def _configuration(saved: SavedModel, storage: str) -> dict[str, Any]:
         "max_position_embeddings": POSITIONS,
         "is_encoder_decoder": True,
         "torch_dtype": storage,
-        **_control_ids(),
+        **_CONTROL_IDS,
     }
 
 
@@ -117,17 +127,7 @@ def _generation(saved: SavedModel) -> dict[str, Any]:
         "max_new_tokens": POSITIONS // 2,
         "early_stopping": True,
         "do_sample": False,
-        **_control_ids(),
-    }
-
-
-def _control_ids() -> dict[str, Any]:
-    return {
-        "pad_token_id": PAD,
-        "bos_token_id": START,
-        "eos_token_id": END,
-        "decoder_start_token_id": START,
-        "forced_eos_token_id": None,
+        **_CONTROL_IDS,
     }
 
 
@@ -139,16 +139,3 @@ def _tokenizer(saved: SavedModel) -> dict[str, Any]:
     closing = {"type": "TemplateProcessing", "single": whole, "pair": pair}
     closing["special_tokens"] = {end: {"id": end, "ids": [END], "tokens": [end]}}
     return {**json.loads(saved.source_subwords.file_text), "post_processor": closing}
-
-
-def _tokenizer_configuration() -> dict[str, Any]:
-    return {
-        "tokenizer_class": "PreTrainedTokenizerFast",
-        "pad_token": CONTROL_TOKENS[PAD],
-        "bos_token": CONTROL_TOKENS[START],
-        "eos_token": CONTROL_TOKENS[END],
-        "model_max_length": POSITIONS,
-        "padding_side": "right",
-        "clean_up_tokenization_spaces": False,
-        "split_special_tokens": True,
-    }

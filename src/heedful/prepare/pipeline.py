@@ -96,9 +96,7 @@ def _new_corpus(output: Path, request: Request, *, overwrite: bool) -> Iterator[
     try:
         place = output.resolve()
     except (OSError, RuntimeError) as error:  # the current folder is gone, or links lead in a circle
-        raise CorpusError(
-            f"{output} cannot be made: {reason(error) if isinstance(error, OSError) else error}"
-        ) from None
+        raise CorpusError(f"{output} cannot be made: {reason(error)}") from None
     with new_folder(place, error=CorpusError, doing="preparing") as folder:
         _require_replaceable(place, request, overwrite=overwrite)
         yield folder

@@ -10,6 +10,7 @@ name has in it. Vectors (biases, norms) are few and stay float32. Whatever the s
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from torch import Tensor
 
 from heedful.errors import CheckpointError
 from heedful.files import new_folder, reason, sha256
-from heedful.runs.descriptions import MODEL, OPTIMIZER, CheckpointState, read_state, write_state
+from heedful.runs.descriptions import MODEL, OPTIMIZER, STATE, CheckpointState, read_state, write_state
 from heedful.runs.folder import AVERAGED, Entry, entries
 
 _WITH_OPTIMIZER = 2
@@ -45,7 +46,6 @@ class Checkpoint:
     model: dict[str, Tensor]
     optimizer: dict[str, Tensor]
     state: dict[str, Any]
-    """Plain data: configuration, counters, scores."""
     scheduled: bool = True
     """False for one written because somebody stopped the run: it counts neither for averages nor for keeping."""
 
@@ -53,23 +53,31 @@ class Checkpoint:
 def write_checkpoint(run: Path, checkpoint: Checkpoint) -> Path:
     """Write a checkpoint whole or not at all; a full disk leaves the earlier ones as they are."""
     place = run / "checkpoints" / f"step-{checkpoint.step:08d}"
-    if place.exists() and not _damaged(place):
+    with contextlib.suppress(CheckpointError):
+        read_checkpoint(place)
         return place  # the same step of the same run: nothing to add, and nothing to risk
     try:
         with new_folder(place, error=CheckpointError) as folder:
-            save_file(checkpoint.model, folder / MODEL)
-            save_file(checkpoint.optimizer, folder / OPTIMIZER)
-            files = {name: sha256(folder / name) for name in (MODEL, OPTIMIZER)}
-            state = CheckpointState(
-                step=checkpoint.step, scheduled=checkpoint.scheduled, files=files, state=checkpoint.state
-            )
-            write_state(folder, state)
+            files = {MODEL: checkpoint.model, OPTIMIZER: checkpoint.optimizer}
+            write_tensors(folder, files, checkpoint.step, scheduled=checkpoint.scheduled, state=checkpoint.state)
     except (OSError, SafetensorError) as error:
         raise CheckpointError(
             f"the checkpoint of step {checkpoint.step} could not be written to {place}: {error}; "
             "the earlier checkpoints are untouched"
         ) from None
     return place
+
+
+def write_tensors(
+    folder: Path, files: Mapping[str, dict[str, Tensor]], step: int, *, scheduled: bool = False, **known: Any
+) -> None:
+    """Write these files of a checkpoint, and last its ``state.json`` with their hashes and what else is ``known``."""
+    for name, tensors in files.items():
+        save_file(tensors, folder / name)
+    hashes = {name: sha256(folder / name) for name in files}
+    write_state(folder, CheckpointState(step=step, scheduled=scheduled, files=hashes, **known))
+    for name in files:  # save_file lets nobody but its owner read it
+        shutil.copymode(folder / STATE, folder / name)
 
 
 def read_checkpoint(folder: Path, *, optimizer: bool = True) -> Checkpoint:
@@ -106,21 +114,21 @@ def prune(run: Path, *, keep: int, best: int | None) -> None:
     Only the newest two keep their optimiser; the others are there to be averaged.
     """
     there = entries(run)
-    scheduled = [entry for entry in there if _is_scheduled(entry)]
-    kept = {entry.step for entry in [*scheduled[-keep:], *there[-1:]]} | {best}
-    remaining = []
+    kept = {entry.step for entry in [*scheduled_entries(run)[-keep:], *there[-1:]]} | {best}
     for entry in there:
-        if entry.step in kept:
-            remaining.append(entry)
-        else:
+        if entry.step not in kept:
             shutil.rmtree(entry.folder, ignore_errors=True)
-    for entry in remaining[:-_WITH_OPTIMIZER]:
+    for entry in [entry for entry in there if entry.step in kept][:-_WITH_OPTIMIZER]:
         (entry.folder / OPTIMIZER).unlink(missing_ok=True)
 
 
 def scheduled_entries(run: Path) -> list[Entry]:
     """The checkpoints that count for an average, oldest first."""
-    return [entry for entry in entries(run) if _is_scheduled(entry)]
+    found = []
+    for entry in entries(run):
+        with contextlib.suppress(CheckpointError):
+            found += [entry] if read_state(entry.folder).scheduled else []
+    return found
 
 
 def write_average(run: Path, *, last: int) -> list[int]:
@@ -133,15 +141,8 @@ def write_average(run: Path, *, last: int) -> list[int]:
     mean, steps = _mean_weights([entry.folder for entry in chosen]), [entry.step for entry in chosen]
     try:
         with new_folder(run / AVERAGED, error=CheckpointError) as folder:
-            save_file(mean, folder / MODEL)
-            state = CheckpointState(
-                step=steps[-1],
-                scheduled=False,
-                files={MODEL: sha256(folder / MODEL)},
-                averaged_steps=tuple(steps),
-                state=read_state(chosen[-1].folder).state,
-            )
-            write_state(folder, state)
+            state = read_state(chosen[-1].folder).state
+            write_tensors(folder, {MODEL: mean}, steps[-1], averaged_steps=tuple(steps), state=state)
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"{run / AVERAGED} could not be written: {error}") from None
     return steps
@@ -244,18 +245,3 @@ def _read_tensors(folder: Path, name: str, state: CheckpointState) -> dict[str, 
         raise CheckpointError(f"{path} cannot be read: {reason(error)}") from None
     except SafetensorError as error:
         raise CheckpointError(f"{path} is damaged: {error}") from None
-
-
-def _damaged(folder: Path) -> bool:
-    try:
-        read_checkpoint(folder)
-    except CheckpointError:
-        return True
-    return False
-
-
-def _is_scheduled(entry: Entry) -> bool:
-    try:
-        return read_state(entry.folder).scheduled
-    except CheckpointError:
-        return False

@@ -26,7 +26,7 @@ from heedful.typed import typed
 
 RUN, STATUS = "run.json", "status.json"
 STATE, MODEL, OPTIMIZER = "state.json", "model.safetensors", "optimizer.safetensors"
-_RUN_FORMAT, _STATE_FORMAT, _VERSION = "heedful run", "heedful checkpoint", 1
+_FORMATS, _VERSION = {RUN: "heedful run", STATE: "heedful checkpoint"}, 1
 
 MAY_CHANGE = frozenset(
     f"training.{name}"
@@ -74,16 +74,13 @@ class RunDescription:
     vocabularies: StoredVocabularies
     vocab_size: int
     source_vocab_size: int | None = None
-    """None where the vocabulary is shared."""
     parameters: int
     init: str | None = None
     started: str | None = None
     command: TypedCommand | None = None
     environment: dict[str, Any] | None = None
-    """None in older runs."""
     bundle: bool = False
     languages: Languages | None = None
-    """In bundles."""
 
     def __post_init__(self) -> None:
         for side in SIDES:
@@ -117,7 +114,6 @@ class Status:
     """``status.json``: how a run goes. What it does not say is None."""
 
     state: str = "unknown"
-    """running, finished, interrupted, failed."""
     step: int | None = None
     steps: int | None = None
     best: Best | None = None
@@ -134,14 +130,10 @@ class CheckpointState:
 
     step: int
     scheduled: bool
-    """False for one written because somebody stopped the run: it counts neither for averages nor for keeping."""
     storage: str | None = None
-    """How small the weights of a bundle are stored."""
     files: dict[str, str]
     averaged_steps: tuple[int, ...] | None = None
-    """In ``averaged/``: the checkpoints whose mean it is."""
     state: dict[str, Any]
-    """Plain data: configuration, counters, scores."""
 
 
 def now() -> str:
@@ -151,8 +143,7 @@ def now() -> str:
 
 def read_run(run: Path) -> RunDescription:
     """``run.json``, once it is sure that the folder is a run."""
-    path = run / RUN
-    value = _read_own(path, _RUN_FORMAT, absent=f"{run} is not a run: no {RUN} in it")
+    path, value = run / RUN, read_own(run, RUN)
     try:
         _require_known_settings(value)
         return typed(RunDescription, value)
@@ -165,18 +156,12 @@ def read_run(run: Path) -> RunDescription:
 
 def write_run(run: Path, description: RunDescription) -> None:
     """Say what a folder is."""
-    value = {"format": _RUN_FORMAT, "format_version": _VERSION, **dataclasses.asdict(description)}
+    value = {"format": _FORMATS[RUN], "format_version": _VERSION, **dataclasses.asdict(description)}
     if not description.bundle:
         del value["bundle"]
         if description.languages is None:
             del value["languages"]
     write_json(run / RUN, value)
-
-
-def require_run(run: Path) -> None:
-    """Raise unless ``run.json`` says that a folder is a run, whatever else it says; not for a bundle."""
-    if _read_own(run / RUN, _RUN_FORMAT, absent=f"{run} is not a run: no {RUN} in it").get("bundle"):
-        raise CheckpointError(f"{run} is a model to give away, not a run")
 
 
 def differing_settings(stored: Config, wanted: Config) -> list[str]:
@@ -208,8 +193,7 @@ def write_status(run: Path, status: Status) -> None:
 
 def read_state(folder: Path) -> CheckpointState:
     """The ``state.json`` of a checkpoint, once it is sure that it is one, and says what was written."""
-    path = folder / STATE
-    value = _read_own(path, _STATE_FORMAT, absent=f"{folder} is not a checkpoint: no {STATE} in it")
+    path, value = folder / STATE, read_own(folder, STATE)
     # Those that version 0.1.0 wrote have no hash of their own.
     if "sha256" in value and value["sha256"] != _own_hash(value):
         raise CheckpointError(f"{path} is damaged: its contents are not what was written")
@@ -225,7 +209,7 @@ def read_state(folder: Path) -> CheckpointState:
 
 def write_state(folder: Path, state: CheckpointState) -> None:
     """Say what a checkpoint is: its last file."""
-    value = {"format": _STATE_FORMAT, "format_version": _VERSION, **dataclasses.asdict(state)}
+    value = {"format": _FORMATS[STATE], "format_version": _VERSION, **dataclasses.asdict(state)}
     value = {name: field for name, field in value.items() if field is not None}
     write_json(folder / STATE, {**value, "sha256": _own_hash(value)})
 
@@ -239,11 +223,13 @@ def _own_hash(value: dict[str, Any]) -> str:
         return ""
 
 
-def _read_own(path: Path, name: str, *, absent: str) -> dict[str, Any]:
-    folder = path.parent
+def read_own(folder: Path, file: str) -> dict[str, Any]:
+    """What a run's ``run.json`` or a checkpoint's ``state.json`` says; of it only the format is sure."""
+    path, name = folder / file, _FORMATS[file]
     try:
         value = read_json(path, error=CheckpointError)
     except (FileNotFoundError, NotADirectoryError):
+        absent = f"{folder} is not a {name.removeprefix('heedful ')}: no {file} in it"
         raise NotARunError(absent if folder.exists() else f"there is no folder {folder}") from None
     if value.get("format") != name:
         raise NotARunError(f"{path} does not say that it is a {name}")

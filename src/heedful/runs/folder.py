@@ -17,7 +17,7 @@ from heedful.config import did_you_mean
 from heedful.data.manifest import TOKENIZER, StoredVocabularies, StoredVocabulary
 from heedful.errors import CheckpointError, TrainingError
 from heedful.files import LOCK, foreign_files, locked, read_small, reason, require_only_ours, write_file
-from heedful.runs.descriptions import MODEL, OPTIMIZER, RUN, STATE, STATUS, read_state, require_run
+from heedful.runs.descriptions import MODEL, OPTIMIZER, RUN, STATE, STATUS, read_own, read_state
 from heedful.runs.metrics import METRICS
 
 BUNDLED = Path(__file__).parent.parent / "bundled"
@@ -45,8 +45,7 @@ def model_folder(model: Path | str) -> Path:
     try:
         there = path.exists()
     except (OSError, ValueError) as error:
-        problem = reason(error) if isinstance(error, OSError) else error
-        raise CheckpointError(f"{str(model)[:80]!r} cannot be a model: {problem}") from None
+        raise CheckpointError(f"{str(model)[:80]!r} cannot be a model: {reason(error)}") from None
     if there or not known or len(path.parts) > 1:  # a name has no folders in it
         return path
     if str(model) in known:
@@ -122,7 +121,10 @@ def locked_run(run: Path) -> Iterator[None]:
         stack.callback(_remove_if_empty, run)
         try:
             run.mkdir(parents=True, exist_ok=True)
-            _require_ours_or_a_run(run)
+            # What a run leaves that was killed before its run.json is nothing.
+            if not (run / RUN).exists() and (foreign := foreign_files(run, ours=_SUBWORD_FILES)):
+                found = f"no {RUN} in it, but {', '.join(foreign[:3])}"
+                raise TrainingError(f"{run} holds other files and is not a run ({found}): give another folder")
             stack.enter_context(locked(run, error=TrainingError, busy=f"another process is training in {run}"))
         except OSError as error:
             problem = "it is a file" if run.is_file() else reason(error)
@@ -138,32 +140,20 @@ def remove_run(run: Path, *, corpus: Path) -> None:
     if run.resolve() in (corpus.resolve(), *corpus.resolve().parents):
         raise TrainingError(f"{run} holds the corpus {corpus}, which --overwrite would remove: give another folder")
     try:
-        require_run(run)
+        if read_own(run, RUN).get("bundle"):
+            raise CheckpointError(f"{run} is a model to give away, not a run")
     except CheckpointError as error:
         raise TrainingError(f"{error}; --overwrite removes nothing but a run: give another folder") from None
-    require_only_ours(run, ours=_our_files(run), error=TrainingError, what="run")
+    weights = [AVERAGED, *(f"{_CHECKPOINTS}/{entry.folder.name}" for entry in entries(run))]
+    checkpoints = [f"{folder}/{name}" for folder in weights for name in (MODEL, OPTIMIZER, STATE)]
+    events = [path.relative_to(run).as_posix() for path in run.rglob("events.out.tfevents.*")]  # TensorBoard's
+    ours = [RUN, STATUS, METRICS, "curves.png", "report.html", *_SUBWORD_FILES, *checkpoints, *events]
+    require_only_ours(run, ours=ours, error=TrainingError, what="run")
     for path in sorted(run.iterdir(), key=lambda path: path.name == RUN):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         elif path.name != LOCK:
             path.unlink(missing_ok=True)
-
-
-def _require_ours_or_a_run(run: Path) -> None:
-    """Raise for a folder of other things. What a run leaves that was killed before its ``run.json`` is nothing."""
-    if not (run / RUN).exists() and (foreign := foreign_files(run, ours=_SUBWORD_FILES)):
-        raise TrainingError(
-            f"{run} holds other files and is not a run (no {RUN} in it, but {', '.join(foreign[:3])}): "
-            "give another folder"
-        )
-
-
-def _our_files(run: Path) -> list[str]:
-    """All that a run, and the commands that look at it, write into its folder."""
-    weights = [AVERAGED, *(f"{_CHECKPOINTS}/{entry.folder.name}" for entry in entries(run))]
-    events = [path.relative_to(run).as_posix() for path in run.rglob("events.out.tfevents.*")]  # TensorBoard's
-    checkpoints = [f"{folder}/{name}" for folder in weights for name in (MODEL, OPTIMIZER, STATE)]
-    return [RUN, STATUS, METRICS, "curves.png", "report.html", *_SUBWORD_FILES, *checkpoints, *events]
 
 
 def _remove_if_empty(folder: Path) -> None:

@@ -8,6 +8,7 @@ named, and the rest is used.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -30,11 +31,8 @@ class Wall:
     """What depends on the clock; NaN where it was not written down."""
 
     seconds: float = math.nan
-    """Since the run began."""
     tokens_per_second: float = math.nan
-    """Target tokens, since the last such line; validation and saving left out."""
     peak_share: float | None = None
-    """Of the device's peak; None where that is not known."""
     memory_gib: float | None = None
 
 
@@ -52,14 +50,12 @@ class TrainLine:
     kind: ClassVar = "train"
     step: int
     loss: float = math.nan
-    """Smoothed, a target token."""
     negative_log_likelihood: float = math.nan
     perplexity: float = math.nan
     learning_rate: float = math.nan
     gradient_norm: float = math.nan
     target_tokens: int = 0
     skipped: int = 0
-    """Steps without a finite loss and gradient."""
     wall: Wall = Wall()
 
 
@@ -79,10 +75,8 @@ class ValidationLine:
     kind: ClassVar = "validation"
     step: int
     loss: float = math.nan
-    """Not smoothed, a target token."""
     smoothed_loss: float = math.nan
     perplexity: float = math.nan
-    """A subword."""
     perplexity_per_word: float = math.nan
     bleu: float | None = None
     bleu_signature: str | None = None
@@ -92,16 +86,14 @@ class ValidationLine:
 
 @dataclass(frozen=True)
 class SkippedLine:
-    """A step whose loss or gradient was not finite."""
+    """A step whose loss or gradient was not finite, and where each pair of its batch stood."""
 
     kind: ClassVar = "skipped"
     step: int
     lines: tuple[str, ...] = ()
-    """Where each pair of its batch stood."""
 
 
 MetricLine = TrainLine | ValidationLine | SkippedLine
-_KINDS = {kind.kind: kind for kind in (TrainLine, ValidationLine, SkippedLine)}
 
 
 @dataclass(frozen=True)
@@ -138,11 +130,12 @@ def read_metrics(folder: Path) -> Metrics:
         return Metrics((), (), (f"{path} cannot be read: {reason(error)}",))
     for at, text in enumerate(texts[:-1], start=1):
         try:
-            line = _line(text)
+            # null stands for what was not measured, as a field that is missing does
+            value = {name: field for name, field in _object(text).items() if field is not None}
+            for kind in (TrainLine, ValidationLine, SkippedLine):  # a newer heedful may have written others
+                lines += [typed(kind, value)] if value.get("kind") == kind.kind else []
         except ValueError as error:
             problems.append(f"{path}, line {at}: {error}")
-        else:
-            lines += [line] if line is not None else []
     train = tuple(line for line in lines if isinstance(line, TrainLine))
     validation = tuple(line for line in lines if isinstance(line, ValidationLine))
     return Metrics(train, validation, tuple(problems))
@@ -159,30 +152,14 @@ def cut_metrics(run: Path, *, after_step: int) -> None:
     try:
         with path.open("rb") as file:
             for text in file:
-                if not text.endswith(b"\n") or _step(text) > after_step:
-                    break
-                kept += len(text)
+                with contextlib.suppress(ValueError):
+                    if text.endswith(b"\n") and _object(text)["step"] <= after_step:
+                        kept += len(text)
+                        continue
+                break
         os.truncate(path, kept)
     except OSError as error:
         raise CheckpointError(f"{path} cannot be cut at step {after_step}: {reason(error)}") from None
-
-
-def _line(text: bytes) -> MetricLine | None:
-    """A line as its kind; None where it is of a kind that this version does not know."""
-    value = _object(text)
-    kind = value.get("kind")
-    if not isinstance(kind, str) or kind not in _KINDS:
-        return None
-    # null stands for what was not measured, as a field that is missing does
-    return typed(_KINDS[kind], {name: field for name, field in value.items() if field is not None})
-
-
-def _step(text: bytes) -> float:
-    """The step of a line; beyond all steps where it is broken."""
-    try:
-        return _object(text)["step"]
-    except ValueError:
-        return math.inf
 
 
 def _object(text: bytes) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def require_readable(path: Path) -> None:
     except FileNotFoundError:
         raise TextError(f"there is no file {path}") from None
     except (OSError, ValueError) as error:
-        raise TextError(f"{path} cannot be read: {reason(error) if isinstance(error, OSError) else error}") from None
+        raise TextError(f"{path} cannot be read: {reason(error)}") from None
     if stat.S_ISDIR(mode):
         raise TextError(f"{path} is a folder, not a text file")
     if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not _is_terminal(path)):
