@@ -13,8 +13,7 @@ import pytest
 from tests.trained_toys import train_toy
 
 import heedful
-from heedful.runs.bundle import write_bundle
-from heedful.runs.models import read_model
+from heedful.runs.models import read_model, write_bundle
 
 
 @pytest.fixture(scope="module")

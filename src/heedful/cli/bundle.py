@@ -57,10 +57,9 @@ def bundle(
     """
     spoken = _languages(languages)
     text = None if card is None else _text(card)
-    from heedful.runs.bundle import write_bundle
     from heedful.runs.descriptions import MODEL
     from heedful.runs.folder import CARD
-    from heedful.runs.models import read_model
+    from heedful.runs.models import read_model, write_bundle
 
     write_bundle(read_model(model), output, storage=storage, card=text, spoken=spoken, overwrite=overwrite)
     again = read_model(output)

@@ -1,21 +1,52 @@
-"""A trained model as a run left it: its weights, its configuration, its subwords; ready to be used, not trained on."""
+"""A trained model as a run left it: its weights, its configuration, its subwords; ready to be used, or given away.
+
+A bundle, the model to give away, is the folder of a run without what only its training needs, its weights as small as
+asked for: whatever takes a model takes it.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import save
 from torch import Tensor
 
 from heedful.config import Config
+from heedful.data.manifest import TOKENIZER
 from heedful.errors import CheckpointError
-from heedful.files import reason
+from heedful.files import new_folder, read_small, reason, require_replaceable, sha256
 from heedful.model.transformer import Transformer
-from heedful.runs.checkpoints import Checkpoint, read_checkpoint, require_finite, require_same_shapes
-from heedful.runs.descriptions import RUN, STATE, RunDescription, read_run
-from heedful.runs.folder import AVERAGED, entries, model_folder, newest_weights, subword_file
+from heedful.runs.checkpoints import Checkpoint, as_stored, read_checkpoint, require_finite, require_same_shapes
+from heedful.runs.descriptions import (
+    MODEL,
+    RUN,
+    STATE,
+    CheckpointState,
+    Languages,
+    RunDescription,
+    read_run,
+    write_run,
+    write_state,
+)
+from heedful.runs.folder import (
+    AVERAGED,
+    CARD,
+    SUBWORDS,
+    copy_subwords,
+    entries,
+    model_folder,
+    newest_weights,
+    subword_file,
+)
+from heedful.runs.lists import languages
 from heedful.text.subwords import Subwords
+
+_FILES = (RUN, CARD, *(f"{AVERAGED}/{name}" for name in (MODEL, STATE)), *(f"{name}/{TOKENIZER}" for name in SUBWORDS))
+"""All that a bundle may hold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,3 +171,83 @@ def _kind_of_file(path: Path) -> str:
     if path.suffix == ".safetensors":
         return "a file of weights without a description of the model and its subwords"
     return "a file"
+
+
+def write_bundle(
+    saved: SavedModel,
+    folder: Path,
+    *,
+    storage: str = "int8",
+    card: bytes | None = None,
+    spoken: Languages | None = None,
+    overwrite: bool = False,
+) -> Path:
+    """Write a model's weights, configuration, subwords and card into a new folder.
+
+    ``card``: what ``README.md`` says of the model, the one in the model's own folder when not given. ``spoken``: the
+    languages of source and target, what `languages` finds when not given.
+    """
+    require_replaceable(
+        folder, overwrite=overwrite, what="a bundle", is_one=_is_bundle, ours=_FILES, error=CheckpointError
+    )
+    card = _own_card(saved.run) if card is None else card
+    description = _without_origin(saved.description, spoken or languages(saved.description))
+    _require_no_links(saved)
+    weights = as_stored(saved.model.state_dict(), storage)
+    try:
+        with new_folder(folder, error=CheckpointError) as place:
+            copy_subwords(saved.run, place, description.vocabularies)
+            _write_weights(weights, place / AVERAGED, saved.step, storage=storage)
+            write_run(place, description)
+            if card is not None:
+                (place / CARD).write_bytes(card)
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(f"{folder} could not be written: {error}") from None
+    return folder
+
+
+def _write_weights(weights: dict[str, Tensor], folder: Path, step: int, *, storage: str) -> None:
+    folder.mkdir()
+    (folder / MODEL).write_bytes(save(weights))  # save_file would let nobody but its owner read it
+    files = {MODEL: sha256(folder / MODEL)}
+    write_state(folder, CheckpointState(step=step, scheduled=False, storage=storage, files=files, state={}))
+
+
+def _without_origin(known: RunDescription, spoken: Languages | None) -> RunDescription:
+    """``run.json`` without what tells where it was trained: that is nobody's business."""
+    environment = known.environment
+    if environment is not None:  # the system's name often holds its builder's or owner's
+        environment = {name: value for name, value in environment.items() if name != "platform"}
+    return dataclasses.replace(
+        known,
+        environment=environment,
+        data=dataclasses.replace(known.data, folder=None),
+        init=None,
+        command=None,
+        bundle=True,
+        languages=spoken,
+    )
+
+
+def _own_card(run: Path) -> bytes | None:
+    path = run / CARD
+    if path.is_symlink():
+        raise CheckpointError(f"{path} is a link, and what it leads to would be given away: give --card")
+    try:
+        return read_small(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {reason(error)}") from None
+
+
+def _require_no_links(saved: SavedModel) -> None:
+    """Raise where the subwords are a link: it may lead to anything, and that would be given away."""
+    for name in {saved.description.vocabularies.source.folder, saved.description.vocabularies.target.folder}:
+        folder = saved.run / name
+        if linked := [path for path in (folder, *folder.iterdir()) if path.is_symlink()]:
+            raise CheckpointError(f"{linked[0]} is a link, and what it leads to would be given away: put a copy there")
+
+
+def _is_bundle(folder: Path) -> bool:
+    return (folder / RUN).is_file() and read_run(folder).bundle
