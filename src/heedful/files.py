@@ -30,7 +30,7 @@ except ImportError:  # Windows: there are no locks, and what a killed process le
 
 COMPRESSED = (".gz", ".xz", ".zst")
 """What the name of a compressed text ends in."""
-MOST_JSON_BYTES = 1 << 28
+_MOST_JSON_BYTES = 1 << 28
 """A description of anything is smaller; a larger file is not one."""
 LOCK = ".lock"
 """Lies in a folder that a process is writing."""
@@ -62,7 +62,7 @@ def is_plain_name(name: object) -> bool:
 # Reading
 
 
-def read_small(path: Path, *, most: int = MOST_JSON_BYTES) -> bytes:
+def read_small(path: Path, *, most: int = _MOST_JSON_BYTES) -> bytes:
     """The bytes of a regular file of at most so many; raises OSError, as ``read_bytes`` does, for anything else."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
@@ -208,11 +208,11 @@ def new_folder(place: Path, *, error: type[HeedfulError], doing: str = "writing"
             yield hidden
         (hidden / LOCK).unlink(missing_ok=True)
         for path in [*hidden.rglob("*"), hidden]:
-            sync(path)
+            _sync(path)
         if place.exists():
             place.rename(replaced)
         hidden.rename(place)
-        sync(place.parent)
+        _sync(place.parent)
     except BaseException:
         shutil.rmtree(hidden, ignore_errors=True)
         raise
@@ -230,7 +230,7 @@ def _clear_leftovers(place: Path, hidden: Path, replaced: Path, *, error: type[H
             shutil.rmtree(hidden)
 
 
-def sync(path: Path) -> None:
+def _sync(path: Path) -> None:
     """Make a file, or the names in a folder, survive a power cut, where the file system can."""
     with contextlib.suppress(PermissionError, IsADirectoryError):  # a folder cannot be opened on Windows
         descriptor = os.open(path, os.O_RDONLY)

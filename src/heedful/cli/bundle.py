@@ -64,7 +64,7 @@ def bundle(
     write_bundle(read_model(model), output, storage=storage, card=text, spoken=spoken, overwrite=overwrite)
     again = read_model(output)
     spoken, weights = again.description.languages, again.weights_from / MODEL
-    facts = {
+    facts: dict[str, Any] = {
         "folder": str(output),
         "storage": storage,
         "step": again.step,
@@ -76,15 +76,11 @@ def bundle(
     }
     if as_json:
         print_json(facts)
-    else:
-        _print(facts)
-
-
-def _print(facts: dict[str, Any]) -> None:
-    weights = facts["weights"]
-    print_text(f"{facts['folder']} is written: {facts['bytes'] / 1e6:.2f} MB, {facts['parameters']:,} parameters")
-    print_text(f"weights: {facts['storage']}, {weights['bytes'] / 1e6:.2f} MB, step {facts['step']:,}")
-    print_text(f"sha256: {weights['sha256']}  {weights['file']}")
+        return
+    stored = facts["weights"]
+    print_text(f"{output} is written: {facts['bytes'] / 1e6:.2f} MB, {facts['parameters']:,} parameters")
+    print_text(f"weights: {storage}, {stored['bytes'] / 1e6:.2f} MB, step {again.step:,}")
+    print_text(f"sha256: {stored['sha256']}  {weights}")
     if facts["card"] is None:
         print_text("it has no card: --card FILE adds a text that says what it was trained on, and what it is good for")
 

@@ -11,14 +11,7 @@ from heedful.files import folder_size
 
 
 def export(
-    model: str,
-    /,
-    *,
-    to: str,
-    output: Path,
-    storage: str = "float32",
-    overwrite: Flag = False,
-    as_json: AsJson = False,
+    model: str, /, *, to: str, output: Path, storage: str = "float32", overwrite: Flag = False, as_json: AsJson = False
 ) -> None:
     """Write a model for another engine: CTranslate2, or Hugging Face's transformers.
 

@@ -14,10 +14,7 @@ from heedful.runs.lists import ListedModel, bundled, models_in
 USUAL = (Path(), Path("runs"))
 
 
-def models(
-    *folders: Path,
-    as_json: AsJson = False,
-) -> None:
+def models(*folders: Path, as_json: AsJson = False) -> None:
     """List the models that can be given to --model: those that come with heedful, and those of your runs.
 
     Each with the size of its weights, its parameters, its languages where they are known, after how many steps it was

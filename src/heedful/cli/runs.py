@@ -12,15 +12,10 @@ from heedful.cli.options import AsJson
 from heedful.cli.terminal import console, plain_table, print_json
 from heedful.runs.lists import Run, runs_below
 
-COLOURS = {"running": "green", "finished": "", "interrupted": "yellow", "failed": "red", "killed": "red"}
+_COLOURS = {"running": "green", "interrupted": "yellow", "failed": "red", "killed": "red"}
 
 
-def runs(
-    folder: Path,
-    /,
-    *,
-    as_json: AsJson = False,
-) -> None:
+def runs(folder: Path, /, *, as_json: AsJson = False) -> None:
     """List the training runs below a folder: state, progress, loss, and the best validation so far.
 
     States: running, finished, interrupted (asked to stop), failed, killed (it says running, but its process is gone),
@@ -61,10 +56,10 @@ def runs(
 
 def _cells(run: Run) -> list[str | Text]:
     best = run.best
-    cells = [
+    return [
         run.folder,
         run.model,
-        run.state,
+        Text(run.state, style=_COLOURS.get(run.state, "")),
         f"{_shown(run.step, ',')} of {_shown(run.steps, ',')}",
         _shown(run.loss, ".3f"),
         f"{best.metric} {_shown(best.value, '.3f' if best.metric == 'loss' else '.1f')}" if best else "–",
@@ -72,7 +67,6 @@ def _cells(run: Run) -> list[str | Text]:
         _shown(run.minutes, ",.1f"),
         _time(run.written),
     ]
-    return [Text(cell, style=COLOURS.get(run.state, "")) if cell is run.state else cell for cell in cells]
 
 
 def _shown(value: float | None, form: str) -> str:

@@ -151,16 +151,14 @@ def write_average(run: Path, *, last: int) -> list[int]:
 def _mean_weights(folders: list[Path]) -> dict[str, Tensor]:
     """The mean of each tensor, summed in float64; one checkpoint in memory at a time."""
     sums: dict[str, Tensor] = {}
-    types: dict[str, torch.dtype] = {}
+    weights: dict[str, Tensor] = {}
     for folder in folders:
         weights = read_checkpoint(folder, optimizer=False).model
         require_finite(weights, where=str(folder))
         if sums:
             require_same_shapes(weights, sums, where=str(folder), other="the checkpoints before it")
-        for name, tensor in weights.items():
-            types[name] = tensor.dtype
-            sums[name] = sums[name] + tensor.double() if name in sums else tensor.double()
-    return {name: (total / len(folders)).to(types[name]) for name, total in sums.items()}
+        sums = {name: sums.get(name, 0) + tensor.double() for name, tensor in weights.items()}
+    return {name: (total / len(folders)).to(weights[name].dtype) for name, total in sums.items()}
 
 
 def require_same_shapes(weights: Mapping[str, Tensor], others: Mapping[str, Tensor], *, where: str, other: str) -> None:
@@ -187,8 +185,7 @@ def as_stored(weights: Mapping[str, Tensor], storage: str) -> dict[str, Tensor]:
         raise CheckpointError(f"storage {storage}: must be one of {', '.join(_STORAGES)}")
     require_finite(weights, where="the model")
     if storage != "int8":
-        kind = torch.bfloat16 if storage == "bfloat16" else torch.float32
-        return {name: value.to(kind).contiguous() for name, value in weights.items()}
+        return {name: value.to(getattr(torch, storage)).contiguous() for name, value in weights.items()}
     stored: dict[str, Tensor] = {}
     for name, value in weights.items():
         if value.dim() == 2:

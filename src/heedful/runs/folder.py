@@ -25,8 +25,7 @@ DEFAULT_MODEL = "en-de-small"
 """The model where none is named."""
 AVERAGED, CARD = "averaged", "README.md"
 _CHECKPOINTS = "checkpoints"
-SUBWORDS = ("tokenizer", "source-tokenizer", "target-tokenizer")
-_SUBWORD_FILES = tuple(f"{folder}/{TOKENIZER}" for folder in SUBWORDS)
+SUBWORD_FILES = tuple(f"{folder}/{TOKENIZER}" for folder in ("tokenizer", "source-tokenizer", "target-tokenizer"))
 
 
 def bundled_models() -> dict[str, Path]:
@@ -122,7 +121,7 @@ def locked_run(run: Path) -> Iterator[None]:
         try:
             run.mkdir(parents=True, exist_ok=True)
             # What a run leaves that was killed before its run.json is nothing.
-            if not (run / RUN).exists() and (foreign := foreign_files(run, ours=_SUBWORD_FILES)):
+            if not (run / RUN).exists() and (foreign := foreign_files(run, ours=SUBWORD_FILES)):
                 found = f"no {RUN} in it, but {', '.join(foreign[:3])}"
                 raise TrainingError(f"{run} holds other files and is not a run ({found}): give another folder")
             stack.enter_context(locked(run, error=TrainingError, busy=f"another process is training in {run}"))
@@ -147,7 +146,7 @@ def remove_run(run: Path, *, corpus: Path) -> None:
     weights = [AVERAGED, *(f"{_CHECKPOINTS}/{entry.folder.name}" for entry in entries(run))]
     checkpoints = [f"{folder}/{name}" for folder in weights for name in (MODEL, OPTIMIZER, STATE)]
     events = [path.relative_to(run).as_posix() for path in run.rglob("events.out.tfevents.*")]  # TensorBoard's
-    ours = [RUN, STATUS, METRICS, "curves.png", "report.html", *_SUBWORD_FILES, *checkpoints, *events]
+    ours = [RUN, STATUS, METRICS, "curves.png", "report.html", *SUBWORD_FILES, *checkpoints, *events]
     require_only_ours(run, ours=ours, error=TrainingError, what="run")
     for path in sorted(run.iterdir(), key=lambda path: path.name == RUN):
         if path.is_dir() and not path.is_symlink():

@@ -5,11 +5,10 @@ What is broken is named, and the others are listed all the same.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import platform
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
@@ -32,7 +31,7 @@ from heedful.runs.descriptions import (
 from heedful.runs.folder import AVERAGED, CARD, bundled_models, newest_weights
 from heedful.runs.metrics import METRICS, Metrics, read_metrics
 
-_STATES = ("running", "finished", "interrupted", "failed")
+_STATES = ("running", "finished", "interrupted", "failed", "bundle")
 _MOST_NAMES = 2
 """Corpora that are named; the others are counted."""
 
@@ -43,20 +42,16 @@ class Run:
 
     folder: str
     state: str
-    """running, finished, interrupted, failed; killed: running, but its process is gone; bundle: nothing is trained
-    there, it is a model to give away; unknown: nothing says."""
+    """That of `Status`, or killed: running, but its process is gone; bundle: a model to give away; unknown."""
     why: str
     model: str
-    """The preset's name, or the sizes."""
     parameters: int | None
     step: int | None
     steps: int | None
     loss: float | None
-    """The last training loss."""
     best: Best | None
     minutes: float | None
     written: str | None
-    """When the run last wrote, as an ISO time."""
     problems: tuple[str, ...]
 
 
@@ -67,27 +62,39 @@ class ListedModel:
     model: str
     """What to give: a name or a path."""
     bundled: bool
-    """It comes with heedful."""
     bytes: int | None
-    """Of its weights."""
     parameters: int | None
     languages: str | None
     step: int | None
-    """After how many steps its weights were written."""
     about: str
     """The first line of its card, or else what it is and what it was trained on, or why it cannot be used."""
 
 
 def runs_below(folder: Path) -> list[Run]:
-    """Every run in a folder and the folders inside it, by name."""
+    """Every run in a folder and the folders inside it, by name; what is inside a run is not looked at."""
     _require_folder(folder)
-    return [run for place in _places(folder) if (run := _run(place))]
+    found: list[Run] = []
+    for name, inner, files in os.walk(folder):
+        inner.sort()
+        if RUN not in files:
+            continue
+        inner.clear()
+        place, description, problems = Path(name), None, ()
+        try:
+            description = read_run(place)
+        except NotARunError:  # somebody else's run.json
+            continue
+        except CheckpointError as error:
+            problems = (str(error),)
+        found.append(run_state(place, description, read_metrics(place), problems))
+    return found
 
 
-def run_state(folder: Path, description: RunDescription | None, metrics: Metrics) -> Run:
+def run_state(
+    folder: Path, description: RunDescription | None, metrics: Metrics, known_problems: Iterable[str] = ()
+) -> Run:
     """How a run is doing, whatever is wrong with its files; ``description``: its ``run.json`` where that is sound."""
-    problems: list[str] = []
-    status = Status()
+    problems, status = [*known_problems], Status()
     try:
         status = read_status(folder)
         if description is not None and description.bundle:
@@ -95,6 +102,8 @@ def run_state(folder: Path, description: RunDescription | None, metrics: Metrics
     except CheckpointError as error:
         problems.append(str(error))
     problems += metrics.problems if os.path.lexists(folder / METRICS) else ()
+    times = [(folder / name).stat().st_mtime for name in (RUN, STATUS, METRICS) if (folder / name).exists()]
+    last = datetime.fromtimestamp(max(times), UTC).isoformat(timespec="seconds") if times else None
     return Run(
         folder=str(folder),
         state=_state(status),
@@ -106,14 +115,14 @@ def run_state(folder: Path, description: RunDescription | None, metrics: Metrics
         loss=metrics.train[-1].loss if metrics.train else None,
         best=status.best,
         minutes=status.minutes,
-        written=status.updated or _last_written(folder),
+        written=status.updated or last,
         problems=tuple(problems),
     )
 
 
 def bundled() -> list[ListedModel]:
     """The models that come with heedful."""
-    return _listed({folder: name for name, folder in bundled_models().items()}, bundled=True)
+    return [model for name, folder in bundled_models().items() if (model := _model(folder, name, bundled=True))]
 
 
 def models_in(folders: Iterable[Path]) -> list[ListedModel]:
@@ -128,7 +137,7 @@ def models_in(folders: Iterable[Path]) -> list[ListedModel]:
         for place in places:
             if os.path.lexists(place / RUN):  # False for one that may not be entered
                 found.setdefault(place.resolve(), place)
-    return _listed({place: str(place) for place in found.values()}, bundled=False)
+    return [model for place in found.values() if (model := _model(place, str(place), bundled=False))]
 
 
 def card_title(folder: Path) -> str | None:
@@ -146,9 +155,7 @@ def languages(description: RunDescription) -> Languages | None:
     if description.languages is not None:
         return description.languages
     pairs = {tuple(_ending(path) for path in text.paths) for text in _training_texts(description)}
-    if len(pairs) != 1:
-        return None
-    (pair,) = pairs
+    pair = pairs.pop() if len(pairs) == 1 else ()
     return Languages(*pair) if len(pair) == 2 and all(pair) and pair[0] != pair[1] else None
 
 
@@ -165,77 +172,36 @@ def _require_folder(folder: Path) -> None:
         raise ReportError(f"there is no folder {folder}" if not folder.exists() else f"{folder} is not a folder")
 
 
-def _places(folder: Path) -> Iterator[Path]:
-    """The folders with a run.json. What is inside a run is not looked at."""
-    for place, inner, files in os.walk(folder):
-        inner.sort()
-        if RUN in files:
-            inner.clear()
-            yield Path(place)
-
-
-def _run(folder: Path) -> Run | None:
-    """The run in a folder; None where a ``run.json`` is somebody else's."""
-    metrics = read_metrics(folder)
-    try:
-        return run_state(folder, read_run(folder), metrics)
-    except NotARunError:
-        return None
-    except CheckpointError as error:
-        run = run_state(folder, None, metrics)
-        return dataclasses.replace(run, problems=(str(error), *run.problems))
-
-
 def _state(status: Status) -> str:
-    if status.state not in (*_STATES, "bundle"):
+    if status.state not in _STATES:
         return "unknown"
-    here = status.host == platform.node()
-    return "killed" if status.state == "running" and here and not _alive(status.pid) else status.state
-
-
-def _alive(pid: int | None) -> bool:
-    if pid is None or pid < 1 or os.name == "nt":  # Windows has no way to ask without harm
-        return True
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:  # somebody else's process: it is there
-        return True
-    return True
-
-
-def _last_written(folder: Path) -> str | None:
-    times = [(folder / name).stat().st_mtime for name in (RUN, STATUS, METRICS) if (folder / name).exists()]
-    return datetime.fromtimestamp(max(times), UTC).isoformat(timespec="seconds") if times else None
-
-
-def _listed(names: dict[Path, str], *, bundled: bool) -> list[ListedModel]:
-    found = [_model(folder, name, bundled=bundled) for folder, name in names.items()]
-    return [model for model in found if model is not None]
+    here = status.host == platform.node() and os.name != "nt"  # Windows has no way to ask without harm
+    if status.state == "running" and here and status.pid is not None and status.pid > 0:
+        try:
+            os.kill(status.pid, 0)
+        except (ProcessLookupError, OverflowError):
+            return "killed"
+        except OSError:  # somebody else's process: it is there
+            pass
+    return status.state
 
 
 def _model(folder: Path, model: str, *, bundled: bool) -> ListedModel | None:
     """A model; None where a folder's ``run.json`` is somebody else's."""
+    step = size = None
+    about = "no checkpoint yet"
     try:
         description = read_run(folder)
-        weights = newest_weights(folder)
-        step = None if weights is None else read_state(weights).step
-        size = None if weights is None else (weights / MODEL).stat().st_size
+        if weights := newest_weights(folder):
+            step, size = read_state(weights).step, (weights / MODEL).stat().st_size
+            about = card_title(folder) or _kind_and_text(description)
     except NotARunError:
         return None
     except (CheckpointError, OSError) as error:
         return ListedModel(model, bundled, None, None, None, None, about=f"cannot be used: {error}")
     spoken = languages(description)
-    return ListedModel(
-        model=model,
-        bundled=bundled,
-        bytes=size,
-        parameters=description.parameters,
-        languages=f"{spoken.source}-{spoken.target}" if spoken else None,
-        step=step,
-        about="no checkpoint yet" if weights is None else card_title(folder) or _kind_and_text(description),
-    )
+    shown = f"{spoken.source}-{spoken.target}" if spoken else None
+    return ListedModel(model, bundled, size, description.parameters, shown, step, about)
 
 
 def _kind_and_text(description: RunDescription) -> str:

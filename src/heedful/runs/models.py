@@ -6,36 +6,30 @@ asked for: whatever takes a model takes it.
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import save
 from torch import Tensor
 
 from heedful.config import Config
-from heedful.data.manifest import TOKENIZER
 from heedful.errors import CheckpointError
-from heedful.files import new_folder, read_small, reason, require_replaceable, sha256
+from heedful.files import new_folder, read_small, reason, require_replaceable
 from heedful.model.transformer import Transformer
-from heedful.runs.checkpoints import Checkpoint, as_stored, read_checkpoint, require_finite, require_same_shapes
-from heedful.runs.descriptions import (
-    MODEL,
-    RUN,
-    STATE,
-    CheckpointState,
-    Languages,
-    RunDescription,
-    read_run,
-    write_run,
-    write_state,
+from heedful.runs.checkpoints import (
+    Checkpoint,
+    as_stored,
+    read_checkpoint,
+    require_finite,
+    require_same_shapes,
+    write_tensors,
 )
+from heedful.runs.descriptions import MODEL, RUN, STATE, Languages, RunDescription, read_run, write_run
 from heedful.runs.folder import (
     AVERAGED,
     CARD,
-    SUBWORDS,
+    SUBWORD_FILES,
     copy_subwords,
     entries,
     model_folder,
@@ -45,20 +39,18 @@ from heedful.runs.folder import (
 from heedful.runs.lists import languages
 from heedful.text.subwords import Subwords
 
-_FILES = (RUN, CARD, *(f"{AVERAGED}/{name}" for name in (MODEL, STATE)), *(f"{name}/{TOKENIZER}" for name in SUBWORDS))
+_FILES = (RUN, CARD, f"{AVERAGED}/{MODEL}", f"{AVERAGED}/{STATE}", *SUBWORD_FILES)
 """All that a bundle may hold."""
 
 
 @dataclass(frozen=True, eq=False)
 class SavedWeights:
-    """The weights of a model, and what they are of."""
+    """The weights of a model, the checkpoint or the average that they lie in, and what they are of."""
 
     run: Path
     weights_from: Path
-    """The checkpoint, or the average, that the weights are of."""
     description: RunDescription
     checkpoint: Checkpoint
-    """Without its optimiser."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +59,6 @@ class SavedModel:
 
     run: Path
     weights_from: Path
-    """The checkpoint, or the average, that the weights are of."""
     step: int
     config: Config
     description: RunDescription
@@ -191,42 +182,25 @@ def write_bundle(
         folder, overwrite=overwrite, what="a bundle", is_one=_is_bundle, ours=_FILES, error=CheckpointError
     )
     card = _own_card(saved.run) if card is None else card
-    description = _without_origin(saved.description, spoken or languages(saved.description))
     _require_no_links(saved)
     weights = as_stored(saved.model.state_dict(), storage)
+    # run.json without what tells where it was trained: that is nobody's business.
+    known, environment = saved.description, saved.description.environment
+    if environment is not None:  # the system's name often holds its builder's or owner's
+        environment = {name: value for name, value in environment.items() if name != "platform"}
+    secret = {"environment": environment, "data": replace(known.data, folder=None), "init": None, "command": None}
+    description = replace(known, **secret, bundle=True, languages=spoken or languages(known))
     try:
         with new_folder(folder, error=CheckpointError) as place:
             copy_subwords(saved.run, place, description.vocabularies)
-            _write_weights(weights, place / AVERAGED, saved.step, storage=storage)
+            (place / AVERAGED).mkdir()
+            write_tensors(place / AVERAGED, {MODEL: weights}, saved.step, storage=storage, state={})
             write_run(place, description)
             if card is not None:
                 (place / CARD).write_bytes(card)
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"{folder} could not be written: {error}") from None
     return folder
-
-
-def _write_weights(weights: dict[str, Tensor], folder: Path, step: int, *, storage: str) -> None:
-    folder.mkdir()
-    (folder / MODEL).write_bytes(save(weights))  # save_file would let nobody but its owner read it
-    files = {MODEL: sha256(folder / MODEL)}
-    write_state(folder, CheckpointState(step=step, scheduled=False, storage=storage, files=files, state={}))
-
-
-def _without_origin(known: RunDescription, spoken: Languages | None) -> RunDescription:
-    """``run.json`` without what tells where it was trained: that is nobody's business."""
-    environment = known.environment
-    if environment is not None:  # the system's name often holds its builder's or owner's
-        environment = {name: value for name, value in environment.items() if name != "platform"}
-    return dataclasses.replace(
-        known,
-        environment=environment,
-        data=dataclasses.replace(known.data, folder=None),
-        init=None,
-        command=None,
-        bundle=True,
-        languages=spoken,
-    )
 
 
 def _own_card(run: Path) -> bytes | None:

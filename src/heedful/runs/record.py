@@ -5,6 +5,7 @@ What is missing or broken is named and left out; only a folder that is no run at
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +36,6 @@ class CorpusRecord:
     cleaning: dict[str, Any]
     """``report.json``; empty where it cannot be read."""
     samples: list[dict[str, Any]]
-    """Training pairs with their subwords."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,8 @@ class RunRecord:
     description: RunDescription
     metrics: Metrics
     environment: dict[str, Any]
-    """Versions and hardware, as far as they were written down."""
     corpus: CorpusRecord | None
     problems: tuple[str, ...]
-    """What could not be read, in sentences."""
 
     @property
     def config(self) -> Config:
@@ -59,8 +57,7 @@ class RunRecord:
 
 def run_record(folder: Path, *, samples: int = 4) -> RunRecord:
     """Read a run folder, and the corpus that it names, with so many of its training pairs."""
-    description = read_run(folder)
-    metrics = read_metrics(folder)
+    description, metrics = read_run(folder), read_metrics(folder)
     run = run_state(folder, description, metrics)
     problems = [*run.problems]
     if not (folder / METRICS).exists():
@@ -70,15 +67,8 @@ def run_record(folder: Path, *, samples: int = 4) -> RunRecord:
         corpus = _corpus(description, samples=samples)
     except HeedfulError as error:
         problems.append(f"nothing can be said of the training text: {error}")
-    return RunRecord(
-        folder=folder,
-        run=run,
-        description=description,
-        metrics=metrics,
-        environment=_environment(folder, description),
-        corpus=corpus,
-        problems=tuple(problems),
-    )
+    environment = _environment(folder, description)
+    return RunRecord(folder, run, description, metrics, environment, corpus, tuple(problems))
 
 
 def validation_text(record: RunRecord) -> TestSet:
@@ -124,10 +114,8 @@ def _environment(folder: Path, description: RunDescription) -> dict[str, Any]:
     if description.environment is not None:
         return description.environment
     for entry in reversed(entries(folder)):
-        try:
+        with contextlib.suppress(CheckpointError):
             found = read_state(entry.folder).state.get("environment")
-        except CheckpointError:
-            continue
-        if isinstance(found, dict):
-            return {**found, "packages": {"torch": found.get("torch")}}
+            if isinstance(found, dict):
+                return {**found, "packages": {"torch": found.get("torch")}}
     return {}
