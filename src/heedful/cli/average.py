@@ -15,20 +15,14 @@ def average(run: Path, /, *, last: Annotated[int, whole_number(1, 100_000)] = 5,
 
     The mean is better than any of its checkpoints. A finished run has done this already, with training.average_last.
 
-    Parameters
-    ----------
-    run
-        The folder of the run.
-    last
-        How many checkpoints: the paper takes 5 for the base model and 20 for the big one.
-    as_json
-        Print the averaged steps as JSON.
+    Args:
+        run: The folder of the run.
+        last: How many checkpoints: the paper takes 5 for the base model and 20 for the big one.
+        as_json: Print the averaged steps as JSON.
 
-    Examples
-    --------
-    heedful average run
-
-    heedful average run --last 20
+    Examples:
+        heedful average run
+        heedful average run --last 20
     """
     from heedful.runs.checkpoints import write_average
     from heedful.runs.descriptions import read_run

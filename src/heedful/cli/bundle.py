@@ -32,28 +32,18 @@ def bundle(
     Every command takes the folder as it takes a run's; training goes on from it with `heedful train --init`. It
     does not say where it was trained. What was written is read again before the command ends.
 
-    Parameters
-    ----------
-    model
-        The folder of a run or of one of its checkpoints (RUN/checkpoints/step-N), or the name of a model.
-    output
-        The new folder.
-    storage
-        How its weights are stored: int8 (a quarter of the bytes), bfloat16 (half) or float32 (as they are).
-    card
-        A text about the model, which becomes README.md: its data and their licences, scores, what it is bad at.
-    languages
-        Of source and target, as in en-de; by default the names of the corpus's files tell, if they do.
-    overwrite
-        Replace a bundle that is there already.
-    as_json
-        Print what was written as JSON.
+    Args:
+        model: The folder of a run or of one of its checkpoints (RUN/checkpoints/step-N), or the name of a model.
+        output: The new folder.
+        storage: How its weights are stored: int8 (a quarter of the bytes), bfloat16 (half) or float32 (as they are).
+        card: A text about the model, which becomes README.md: its data and their licences, scores, what it is bad at.
+        languages: Of source and target, as in en-de; by default the names of the corpus's files tell, if they do.
+        overwrite: Replace a bundle that is there already.
+        as_json: Print what was written as JSON.
 
-    Examples
-    --------
-    heedful bundle run --output en-de --card card.md
-
-    heedful bundle run/checkpoints/step-00005000 --output exact --storage float32 --languages en-de
+    Examples:
+        heedful bundle run --output en-de --card card.md
+        heedful bundle run/checkpoints/step-00005000 --output exact --storage float32 --languages en-de
     """
     spoken = _languages(languages)
     text = None if card is None else _text(card)

@@ -18,26 +18,17 @@ def export(
     The folder holds the weights, the subwords and a README.md with the lines of Python that translate with it. In
     float32 the engine computes the same numbers; heedful is not needed to use it.
 
-    Parameters
-    ----------
-    model
-        The folder of a run or of one of its checkpoints (RUN/checkpoints/step-N), or the name of a model.
-    to
-        ctranslate2 (needs pip install 'heedful[ctranslate2]') or marian, as transformers calls the architecture.
-    output
-        The new folder.
-    storage
-        How its weights are stored: float32, float16 or bfloat16, and for ctranslate2 int8.
-    overwrite
-        Replace an export that is there already.
-    as_json
-        Print what was written as JSON.
+    Args:
+        model: The folder of a run or of one of its checkpoints (RUN/checkpoints/step-N), or the name of a model.
+        to: ctranslate2 (needs pip install 'heedful[ctranslate2]') or marian, as transformers calls the architecture.
+        output: The new folder.
+        storage: How its weights are stored: float32, float16 or bfloat16, and for ctranslate2 int8.
+        overwrite: Replace an export that is there already.
+        as_json: Print what was written as JSON.
 
-    Examples
-    --------
-    heedful export run --to ctranslate2 --output engine --storage int8
-
-    heedful export en-de-small --to marian --output en-de-marian
+    Examples:
+        heedful export run --to ctranslate2 --output engine --storage int8
+        heedful export en-de-small --to marian --output en-de-marian
     """
     if to not in ("ctranslate2", "marian"):
         raise ExportError(f"--to {to}: must be ctranslate2 or marian")

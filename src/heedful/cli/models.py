@@ -21,18 +21,13 @@ def models(*folders: Path, as_json: AsJson = False) -> None:
     saved, and the first line of its card (README.md in its folder) or, without one, its preset and training text.
     `heedful runs` says how training goes.
 
-    Parameters
-    ----------
-    folders
-        Where runs lie; the current folder and runs/ when none is given.
-    as_json
-        Print JSON.
+    Args:
+        folders: Where runs lie; the current folder and runs/ when none is given.
+        as_json: Print JSON.
 
-    Examples
-    --------
-    heedful models
-
-    heedful models experiments/ ~/bundles --json
+    Examples:
+        heedful models
+        heedful models experiments/ ~/bundles --json
     """
     found = [*bundled(), *models_in(folders or [folder for folder in USUAL if folder.is_dir()])]
     if as_json:

@@ -21,18 +21,13 @@ def runs(folder: Path, /, *, as_json: AsJson = False) -> None:
     States: running, finished, interrupted (asked to stop), failed, killed (it says running, but its process is gone),
     bundle (`heedful bundle` made it) and unknown. A file that is broken is named below the list.
 
-    Parameters
-    ----------
-    folder
-        Where to look, as deep as it goes.
-    as_json
-        Print JSON.
+    Args:
+        folder: Where to look, as deep as it goes.
+        as_json: Print JSON.
 
-    Examples
-    --------
-    heedful runs runs/
-
-    heedful runs . --json
+    Examples:
+        heedful runs runs/
+        heedful runs . --json
     """
     found = runs_below(folder)
     if as_json:
