@@ -29,15 +29,15 @@ def write_ctranslate2(saved: SavedModel, place: Path, *, storage: str = "float32
     require_exportable(saved, "CTranslate2", storage=storage, storages=("float32", "int8", "float16", "bfloat16"))
     spec, model, search = _specification(saved), saved.config.model, saved.config.search
     shared = saved.source_subwords is saved.target_subwords
-    facts = {side: TOKENIZER if shared else f"{side}/{TOKENIZER}" for side in ("source", "target")}
-    facts |= {"positions": model.max_positions if model.positions == "learned" else POSITIONS}
-    facts |= {"beam": search.beam_size, "alpha": search.length_penalty}
+    files = {side: TOKENIZER if shared else f"{side}/{TOKENIZER}" for side in ("source", "target")}
+    positions = model.max_positions if model.positions == "learned" else POSITIONS
+    facts = {"positions": positions, "beam": search.beam_size, "alpha": search.length_penalty, **files}
     with export_folder(place, saved, engine="ctranslate2", overwrite=overwrite, **facts) as folder:
         spec.validate()
         spec.optimize(None if storage == "float32" else storage)
         spec.save(str(folder))
-        saved.source_subwords.save((folder / facts["source"]).parent)
-        saved.target_subwords.save((folder / facts["target"]).parent)
+        saved.source_subwords.save((folder / files["source"]).parent)
+        saved.target_subwords.save((folder / files["target"]).parent)
 
 
 def _specification(saved: SavedModel) -> Any:

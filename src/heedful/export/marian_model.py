@@ -56,10 +56,13 @@ def write_marian(saved: SavedModel, place: Path, *, storage: str = "float32", ov
     if saved.model.source_embedding is not None:
         raise ExportError(f"{saved.run} has two vocabularies, and Marian's matrix is shared: export it to ctranslate2")
     weights = {name: value.to(_STORAGES[storage]).contiguous() for name, value in _marian_weights(saved).items()}
+    search = saved.config.search
+    generation = {"num_beams": search.beam_size, "length_penalty": search.length_penalty, "early_stopping": True}
+    generation |= {"max_new_tokens": POSITIONS // 2, "do_sample": False, **_CONTROL_IDS}
     with export_folder(place, saved, engine="marian", overwrite=overwrite, positions=POSITIONS) as folder:
         (folder / "model.safetensors").write_bytes(save(weights, {"format": "pt"}))
         write_json(folder / "config.json", _configuration(saved, storage))
-        write_json(folder / "generation_config.json", _generation(saved))
+        write_json(folder / "generation_config.json", generation)
         write_json(folder / FILE_NAME, _tokenizer(saved))
         write_json(folder / "tokenizer_config.json", _TOKENIZER_CONFIGURATION)
 
@@ -115,18 +118,6 @@ def _configuration(saved: SavedModel, storage: str) -> dict[str, Any]:
         "max_position_embeddings": POSITIONS,
         "is_encoder_decoder": True,
         "torch_dtype": storage,
-        **_CONTROL_IDS,
-    }
-
-
-def _generation(saved: SavedModel) -> dict[str, Any]:
-    search = saved.config.search
-    return {
-        "num_beams": search.beam_size,
-        "length_penalty": search.length_penalty,
-        "max_new_tokens": POSITIONS // 2,
-        "early_stopping": True,
-        "do_sample": False,
         **_CONTROL_IDS,
     }
 

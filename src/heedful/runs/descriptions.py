@@ -231,9 +231,8 @@ def read_own(folder: Path, file: str) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         absent = f"{folder} is not a {name.removeprefix('heedful ')}: no {file} in it"
         raise NotARunError(absent if folder.exists() else f"there is no folder {folder}") from None
-    if value.get("format") != name:
-        raise NotARunError(f"{path} does not say that it is a {name}")
-    require_format(value, path, name=name, version=_VERSION, error=CheckpointError)
+    error = CheckpointError if value.get("format") == name else NotARunError
+    require_format(value, path, name=name, version=_VERSION, error=error)
     return value
 
 

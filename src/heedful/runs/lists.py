@@ -154,9 +154,10 @@ def languages(description: RunDescription) -> Languages | None:
     """The languages of source and target: what ``run.json`` says, or else the endings of the corpus's files."""
     if description.languages is not None:
         return description.languages
-    pairs = {tuple(_ending(path) for path in text.paths) for text in _training_texts(description)}
-    pair = pairs.pop() if len(pairs) == 1 else ()
-    return Languages(*pair) if len(pair) == 2 and all(pair) and pair[0] != pair[1] else None
+    texts = _training_texts(description)
+    names = {" ".join(without_compression(Path(path)).suffix for path in text.paths) for text in texts}
+    pair = re.fullmatch(r"\.([a-z]{2}) \.([a-z]{2})", names.pop()) if len(names) == 1 else None  # as in train.en.gz
+    return Languages(pair[1], pair[2]) if pair and pair[1] != pair[2] else None
 
 
 def _training_texts(description: RunDescription) -> tuple[TextRecord, ...]:
@@ -210,9 +211,3 @@ def _kind_and_text(description: RunDescription) -> str:
     more = [f"{len(corpora) - _MOST_NAMES} more"] if len(corpora) > _MOST_NAMES else []
     text = ", ".join([*corpora[:_MOST_NAMES], *more])
     return f"{description.kind}; {text}" if text else description.kind
-
-
-def _ending(file: str) -> str:
-    """The two letters that a file's name ends in, as in ``train.en.gz``, or nothing."""
-    suffix = without_compression(Path(file)).suffix
-    return suffix[1:] if re.fullmatch(r"\.[a-z]{2}", suffix) else ""
