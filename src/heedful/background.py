@@ -20,23 +20,15 @@ def in_background(items: Iterable[T], *, ahead: int = 4, name: str | None = None
     waiting: queue.Queue[tuple[bool, T | BaseException | None]] = queue.Queue(maxsize=ahead)
     stopped = threading.Event()
 
-    def put(item: tuple[bool, T | BaseException | None]) -> bool:
-        while not stopped.is_set():
-            try:
-                waiting.put(item, timeout=0.1)
-                return True
-            except queue.Full:
-                continue
-        return False
-
     def work() -> None:
         try:
             for item in items:
-                if not put((True, item)):
+                waiting.put((True, item))
+                if stopped.is_set():
                     return
-            put((False, None))
+            waiting.put((False, None))
         except BaseException as error:  # handed over to, and raised in, the thread that takes
-            put((False, error))
+            waiting.put((False, error))
 
     thread = threading.Thread(target=work, daemon=True, name=name)
     thread.start()
@@ -50,3 +42,5 @@ def in_background(items: Iterable[T], *, ahead: int = 4, name: str | None = None
             yield item  # pyright: ignore[reportReturnType]
     finally:
         stopped.set()
+        while not waiting.empty():  # the thread may be waiting for room
+            waiting.get_nowait()

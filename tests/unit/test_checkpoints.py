@@ -58,6 +58,7 @@ def test_what_is_written_is_what_is_read(tmp_path: Path, scheduled: bool) -> Non
     wanted = checkpoint(7, scheduled=scheduled)
     folder = write_checkpoint(tmp_path, wanted)
     assert sorted(path.name for path in folder.iterdir()) == sorted([MODEL, OPTIMIZER, STATE])
+    assert len({path.stat().st_mode for path in folder.iterdir()}) == 1, "who may read one may read all"
     got = read_checkpoint(folder)
     assert_same_tensors(got.model, wanted.model)
     assert_same_tensors(got.optimizer, wanted.optimizer)
