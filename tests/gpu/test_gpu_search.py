@@ -88,10 +88,17 @@ def test_equal_scores_change_nothing_whatever_the_batch_mates(method: str) -> No
         assert found(search, [sentence], options)[sentence.number] == together[sentence.number]
 
 
-@pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.parametrize("method", ["beam", "greedy", "sample"])
-@pytest.mark.parametrize("forbidden", [(), ("a1", "b", "c2 a")])
-def test_captured_steps_find_what_a_cpu_finds(method: str, forbidden: tuple[str, ...], ties: bool) -> None:
+@pytest.mark.parametrize(
+    ("method", "ties", "forbidden"),
+    [
+        (method, ties, forbidden)
+        for method in ("beam", "greedy", "sample")
+        for ties in (False, True)
+        for forbidden in ((), ("a1", "b", "c2 a"))
+        if not (method == "beam" and ties and forbidden)  # a text may hold one twin and not the other
+    ],
+)
+def test_captured_steps_find_what_a_cpu_finds(method: str, ties: bool, forbidden: tuple[str, ...]) -> None:
     """In float64, where rounding changes no choice but that between two beams whose words are twins.
 
     Their keys lie in different rows, so sums over rows are rounded differently: to the last bit their scores are equal
