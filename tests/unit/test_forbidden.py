@@ -13,12 +13,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.search_models import every_output, random_logits, searched
 
+from heedful.errors import SearchError
 from heedful.search.forbidden import Forbidden, forbidden_tables
 from heedful.search.options import SearchOptions
 from heedful.symbols import END
 from heedful.text.words import SYMBOLS
 
-LETTERS = ["a", "b", "ä", "€", "„", " ", ".", "犬", "𐐷", "7", "_", "\n", "e\N{COMBINING ACUTE ACCENT}"]
+LETTERS = [
+    "a",
+    "b",
+    "ä",
+    "€",
+    "„",
+    " ",
+    ".",
+    "犬",
+    "𐐷",
+    "7",
+    "_",
+    "\N{REPLACEMENT CHARACTER}",
+    "\n",
+    "e\N{COMBINING ACUTE ACCENT}",
+]
 
 
 def is_letter(character: str) -> bool:
@@ -124,3 +140,9 @@ def test_what_can_only_be_forbidden_has_no_output() -> None:
     options = SearchOptions(beam_size=2, min_length=1, max_length=1, forbidden=("a",))
     assert searched(random_logits(1, 4), [3], options, subwords=only) == [[]]
     assert np.array_equal(forbidden_tables(("a",), only)[1].shape, (2, forbidden_tables(("a",), only)[0].shape[0], 4))
+
+
+@pytest.mark.parametrize(("subwords", "length"), [(300, 40_000), (2**20, 5_000)])
+def test_texts_that_are_too_many_are_refused_at_once(subwords: int, length: int) -> None:
+    with pytest.raises(SearchError, match=f"1 forbidden texts are too many: {length:,} characters together"):
+        forbidden_tables(["a" * length], [b"a"] * subwords)

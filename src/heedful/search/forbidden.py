@@ -8,7 +8,6 @@ text stands as a whole word: a letter or digit at its end may not have another b
 
 from __future__ import annotations
 
-import codecs
 import functools
 import unicodedata
 from collections.abc import Sequence
@@ -29,7 +28,9 @@ _WITHOUT_SPACES = (
     (0xF900, 0xFAFF),
     (0x20000, 0x3FFFF),
 )
-_START, _FOUND = 0, 1
+_START, _FOUND, _NOTHING = 0, 1, -1
+_OTHER = "\n"
+"""Stands for characters that are in no text: this one never is, since a line's end is shown as a space."""
 _MOST_BYTES = 1 << 30
 """Of the tables: some 5,000 characters of forbidden texts for a vocabulary of 37,000."""
 
@@ -59,12 +60,15 @@ class Forbidden:
 
 def forbidden_tables(texts: Sequence[str], subwords: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
     """`Forbidden`'s tables for these texts, given the bytes of each id."""
+    too_many = SearchError(f"{len(texts):,} forbidden texts are too many: {sum(map(len, texts)):,} characters together")
+    most = min(_MOST_BYTES // (4 * len(subwords)), np.iinfo(np.int16).max)
+    if sum(map(len, texts)) > most:
+        raise too_many
     by_byte, ends = _automaton(sorted({form for text in texts for form in _forms(text)}))
-    if 4 * len(by_byte) * len(subwords) > _MOST_BYTES:
-        raise SearchError(f"{len(texts):,} forbidden texts are too many: {sum(map(len, texts)):,} characters together")
+    if len(by_byte) > most:
+        raise too_many
     lengths = np.array([len(subword) for subword in subwords])
     order = np.argsort(-lengths, kind="stable")
-    # A line's end is shown as a space.
     letters = np.zeros((len(subwords), lengths.max(initial=0)), np.uint8)
     for row, place in enumerate(order):
         letters[row, : lengths[place]] = np.frombuffer(subwords[place].replace(b"\n", b" "), np.uint8)
@@ -85,94 +89,77 @@ def _forms(text: str) -> set[str]:
     return {unicodedata.normalize(form, text.strip().replace("\n", " ")) for form in ("NFC", "NFD")}
 
 
-@dataclass(frozen=True)
-class _State:
-    """What an output ends in."""
-
-    matches: frozenset[tuple[str, int]] = frozenset()
-    """Texts and how many of their characters have come; all of them, where the next character decides."""
-    in_word: bool = False
-    """After a letter or a digit."""
-    rest: bytes = b""
-    """Bytes of a character that is not complete."""
-
-
 def _automaton(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The states' steps by byte, [states, 256] int16; and in which states an output may not end."""
-    walk = _Walk(texts)
-    numbers: dict[_State | None, int] = {_State(): _START, None: _FOUND}
+    """The states' steps by byte, [states, 256] int16; and in which states an output may not end.
+
+    A state is one of those between characters, or stands for the bytes of a character that is not complete: where each
+    next byte leads. Those that lead to the same states are one, so there are few.
+    """
+    alphabet = sorted(set("".join(texts)))
+    kind_of = _letters().astype(np.int32)  # characters that are in no text are of kind 0 or, letters, 1
+    kinds = [(_OTHER, False), (_OTHER, True), *((one, bool(kind_of[ord(one)])) for one in alphabet)]
+    kind_of[[ord(one) for one in alphabet]] = np.arange(2, len(kinds))
+    between, ends = _by_character(texts, kinds)
+    first, blocks = _utf_8(kind_of, len(kinds))
+    incomplete: dict[tuple[int, bytes], int] = {}
+    rows = np.full((len(between), 256), _FOUND)
+    for state in {*range(len(between))} - {_FOUND}:
+        broken = between[state][kind_of[ord("\N{REPLACEMENT CHARACTER}")]]
+        after = np.array([*between[state], *[_NOTHING] * (len(blocks) + 1)])
+        for place, block in enumerate(blocks, start=len(kinds)):
+            key = broken, after[block].tobytes()
+            after[place] = incomplete.setdefault(key, len(between) + len(incomplete))
+        rows[state] = np.where(first == _NOTHING, broken, after[first])
+    by_byte = np.concatenate([rows, rows[[broken for broken, _ in incomplete]]])
+    nexts = np.array([np.frombuffer(after, by_byte.dtype) for _, after in incomplete])
+    by_byte[len(rows) :, 0x80:0xC0] = np.where(nexts == _NOTHING, by_byte[len(rows) :, 0x80:0xC0], nexts)
+    return by_byte, np.array([*ends, *(ends[broken] for broken, _ in incomplete)])
+
+
+def _by_character(texts: Sequence[str], kinds: Sequence[tuple[str, bool]]) -> tuple[list[list[int]], list[bool]]:
+    """The states between characters: where each kind of character leads, and whether an output may not end there.
+
+    A state is what is still to come of the texts that have begun (nothing, where the next character decides), and
+    whether the last character was a letter; None, once a text has been found.
+    """
+    beginnings: dict[str, set[str]] = {}
+    for text in texts:
+        beginnings.setdefault(text[0], set()).add(text[1:])
+    numbers: dict[tuple[frozenset[str], bool] | None, int] = {(frozenset(), False): _START, None: _FOUND}
+
+    def after(state: tuple[frozenset[str], bool] | None, character: str, letter: bool) -> int:
+        if state is None or ("" in state[0] and not letter):
+            return _FOUND
+        rests = {rest[1:] for rest in state[0] if rest[:1] == character}
+        if not (state[1] and letter):
+            rests |= beginnings.get(character, set())
+        found = "" in rests and not letter
+        return _FOUND if found else numbers.setdefault((frozenset(rests), letter), len(numbers))
+
     rows: list[list[int]] = []
     while len(rows) < len(numbers):
         state = list(numbers)[len(rows)]
-        after = [None if state is None else walk.after_byte(state, byte) for byte in range(256)]
-        rows.append([numbers.setdefault(found, len(numbers)) for found in after])
-    return np.array(rows, np.int16), np.array([state is None or walk.found_at_end(state) for state in numbers])
+        rows.append([after(state, *kind) for kind in kinds])
+    return rows, [state is None or "" in state[0] for state in numbers]
 
 
-class _Walk:
-    """Steps of the automaton for some texts; None is the state in which one has been found."""
+def _utf_8(kind_of: np.ndarray, count: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Where the first byte of a character leads, [256]; and blocks, where each of the 64 bytes that may follow leads.
 
-    def __init__(self, texts: Sequence[str]) -> None:
-        self._texts = texts
-        self._alphabet = frozenset("".join(texts))
-        self._beginnings = {letter.encode()[:size] for letter in self._alphabet for size in (1, 2, 3)}
-        self._alike: dict[tuple[int, bool, int], bytes] = {}
-        # Of characters that no text holds only their kind matters, so there are few different steps.
-        self._after = functools.cache(self._after_kinds)
-
-    def after_byte(self, state: _State, byte: int) -> _State | None:
-        data = state.rest + bytes([byte])
-        characters, used = codecs.utf_8_decode(data, "replace", False)
-        after = self._after(state, self._kinds(characters))
-        return self._simplest(after, data[used:]) if after and used < len(data) else after
-
-    def _kinds(self, characters: str) -> tuple[str | bool, ...]:
-        letters = _letters()
-        return tuple(one if one in self._alphabet else bool(letters[ord(one)]) for one in characters)
-
-    def found_at_end(self, state: _State) -> bool:
-        after = self._after(state, self._kinds("\N{REPLACEMENT CHARACTER}" if state.rest else ""))
-        return after is None or any(count == len(text) for text, count in after.matches)
-
-    def _after_kinds(self, state: _State, kinds: tuple[str | bool, ...]) -> _State | None:
-        """The state after characters, each a character of the texts, or whether another one is a letter."""
-        matches, in_word = state.matches, state.in_word
-        for kind in kinds:
-            letter = kind if isinstance(kind, bool) else bool(_letters()[ord(kind)])
-            if not letter and any(count == len(text) for text, count in matches):
-                return None
-            longer = {(text, count + 1) for text, count in matches if text[count : count + 1] == kind}
-            longer |= {(text, 1) for text in self._texts if text[0] == kind and not (in_word and letter)}
-            if any(count == len(text) and not letter for text, count in longer):
-                return None
-            matches, in_word = frozenset(longer), letter
-        return _State(matches, in_word)
-
-    def _simplest(self, state: _State, rest: bytes) -> _State:
-        """A state with these bytes of a character that goes on as all like it do."""
-        if rest in self._beginnings:
-            return _State(state.matches, state.in_word, rest)
-        waiting = sorted((text, count) for text, count in state.matches if count == len(text))
-        kind = _kind(rest)
-        return _State(frozenset(waiting[:1]), False, rest if kind is None else self._alike.setdefault(kind, rest))
-
-
-@functools.cache
-def _kind(rest: bytes) -> tuple[int, bool, int] | None:
-    """What all characters that begin with these bytes have in common; None where only some of them are letters."""
-    size = 2 if rest[0] < 0xE0 else 3 if rest[0] < 0xF0 else 4
-    missing = size - len(rest)
-    first = rest[0] & (0xFF >> (size + 1))
-    for byte in rest[1:]:
-        first = first << 6 | byte & 0x3F
-    low, high = first << 6 * missing, (first + 1) << 6 * missing
-    high = 0xD800 if rest == b"\xed" else min(high, 0x110000)
-    letters = _letters()[max(low, {2: 0x80, 3: 0x800, 4: 0x10000}[size]) : high]
-    if letters.any() and not letters.all():
-        return None
-    # After these first bytes not every second byte makes a character.
-    special = rest[0] if len(rest) == 1 and rest[0] in (0xE0, 0xED, 0xF0, 0xF4) else 0
-    return missing, bool(letters[0]), special
+    That is the kind of a complete character, the number of a block plus ``count``, that of the kinds, or nowhere.
+    """
+    numbers = {np.full(64, _NOTHING, np.int32).tobytes(): _NOTHING}
+    first, shorter = np.full(256, _NOTHING), 0
+    for mark, size, end in ((0, 1, 0x80), (0xC0, 2, 0x800), (0xE0, 3, 0x10000), (0xF0, 4, 0x140000)):
+        leads = np.full(end, _NOTHING, np.int32)
+        leads[shorter : len(kind_of)] = kind_of[shorter:end]
+        leads[0xD800:0xE000] = _NOTHING  # surrogates
+        for _ in range(size - 1):
+            blocks = (block.tobytes() for block in leads.reshape(-1, 64))
+            leads = np.array([numbers.setdefault(block, count + len(numbers) - 1) for block in blocks], np.int32)
+        first[mark : mark + len(leads)] = leads
+        shorter = end
+    return first, [np.frombuffer(block, np.int32) for block in numbers][1:]
 
 
 @functools.cache
