@@ -17,8 +17,7 @@ import torch
 
 from heedful.model.attention_kernels import choose_attention
 from heedful.model.transformer import Transformer
-from heedful.search.engine import Sentence
-from heedful.search.hypotheses import Hypothesis
+from heedful.search.engine import Hypothesis, Sentence
 from heedful.search.model_search import ModelSearch, in_half_precision
 from heedful.search.options import SearchOptions
 

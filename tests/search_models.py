@@ -9,9 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from heedful.search.engine import Engine, Sentence
+from heedful.search.engine import Engine, Hypothesis, Sentence
 from heedful.search.forbidden import Forbidden, forbidden_tables
-from heedful.search.hypotheses import Hypothesis
 from heedful.search.options import SearchOptions
 from heedful.symbols import END, PAD, START
 

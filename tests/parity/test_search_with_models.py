@@ -12,8 +12,7 @@ from tests.search_models import penalty, plain_beam_search
 from heedful.config import ModelConfig
 from heedful.model.transformer import Transformer
 from heedful.search.attention_maps import attention_maps, forced_maps
-from heedful.search.engine import Sentence
-from heedful.search.hypotheses import Hypothesis
+from heedful.search.engine import Hypothesis, Sentence
 from heedful.search.model_search import ModelSearch, forced_log_probabilities, greedy_translations
 from heedful.search.options import SearchOptions
 from heedful.symbols import END, START

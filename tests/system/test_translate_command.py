@@ -23,7 +23,7 @@ from heedful.cli.main import main
 from heedful.errors import SearchError
 from heedful.runs import folder as names
 from heedful.search import translator as translator_module
-from heedful.search.hypotheses import Hypothesis
+from heedful.search.engine import Hypothesis
 from heedful.search.options import SearchOptions
 from heedful.search.translator import Translation, distinct
 

@@ -14,8 +14,7 @@ from heedful.errors import SearchError
 from heedful.model.attention_kernels import Attend, AttentionChoice, Where, equation_1_choice
 from heedful.model.scaled_dot_product_attention import scaled_dot_product_attention
 from heedful.model.transformer import Transformer
-from heedful.search.engine import Sentence
-from heedful.search.hypotheses import Hypothesis
+from heedful.search.engine import Hypothesis, Sentence
 from heedful.search.model_search import ModelSearch, forced_log_probabilities
 from heedful.search.options import SearchOptions
 

@@ -13,7 +13,9 @@ that belongs to (seed, sentence, beam, position): a sentence's samples do not de
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -21,7 +23,6 @@ from torch import Tensor
 
 from heedful.data import noise
 from heedful.search.forbidden import Forbidden
-from heedful.search.hypotheses import Hypotheses, lengthening, put_last
 from heedful.search.options import SearchOptions
 from heedful.symbols import END, PAD, START
 
@@ -29,6 +30,44 @@ CHUNK = 128
 FEWEST = 8
 """Chunks for each score that is wanted, below which choosing among all is as fast on a CPU."""
 _Highest = Callable[[Tensor, int], tuple[Tensor, Tensor]]
+
+
+@dataclass(frozen=True, eq=False)
+class Hypotheses:
+    """Live and finished hypotheses of B slots with W beams each."""
+
+    log_probability: Tensor
+    """[B, W] of each live hypothesis; -∞ where there is none."""
+    ids: Tensor
+    """[B, W, T] the id that was put into each row at each position; START at 0."""
+    rows: Tensor
+    """[B, W, T] for each beam's hypothesis, the row in which each position was computed; its own at the last."""
+    length: Tensor
+    """[B] words so far: the position of the last id."""
+    limit: Tensor
+    """[B] words at most."""
+    prefix: Tensor
+    """[B, T] the id that each position must have; PAD where any may stand."""
+    uniform: Tensor
+    """[B, W, T] for samples: the numbers in [0, 1) that choose the words."""
+    spelled: Tensor
+    """[B, W] how much of a forbidden text each live hypothesis ends in: a state of `Forbidden`."""
+    done: Tensor
+    """[B] whether the slot's sentence is finished, or there is none."""
+    ended_score: Tensor
+    """[B, W] finished hypotheses, best first; -∞ where there is none yet."""
+    ended_log_probability: Tensor
+    ended_length: Tensor
+    ended_rows: Tensor
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        return [getattr(self, field.name) for field in dataclasses.fields(self)]
+
+    @property
+    def last_ids(self) -> Tensor:
+        """The last id of each live hypothesis: what the model is given next."""
+        return self.ids.gather(2, self.length[:, None, None].expand(-1, self.ids.size(1), 1)).squeeze(2)
 
 
 def advance_beams(
@@ -86,13 +125,10 @@ def _keep_ended(state: Hypotheses, values: Tensor, parents: Tensor, options: Sea
 
 def _lengthen(state: Hypotheses, values: Tensor, parents: Tensor, words: Tensor, forbidden: Forbidden | None) -> None:
     """Make these the live hypotheses."""
-    going = lengthening(state)
     if forbidden is not None:
         state.spelled.copy_(forbidden.after(state.spelled.gather(1, parents), words))
     state.log_probability.copy_(values)
-    state.rows.copy_(torch.where(going[:, None, None], _rows(state.rows, parents), state.rows))
-    state.length.add_(going)
-    put_last(state, words, going)
+    _append(state, words, _rows(state.rows, parents))
 
 
 def _mark_done(state: Hypotheses, options: SearchOptions) -> None:
@@ -105,6 +141,21 @@ def _mark_done(state: Hypotheses, options: SearchOptions) -> None:
         done |= state.ended_score[:, -1] > -torch.inf
     state.done.logical_or_(done)
     state.log_probability.masked_fill_(state.done[:, None], -torch.inf)
+
+
+def _append(state: Hypotheses, words: Tensor, rows: Tensor | None = None) -> None:
+    """Write each hypothesis's next word, and that it lies in its own row; ``rows``: where the words before it lie.
+
+    Not in slots that are done, nor where every position is taken.
+    """
+    going = ~state.done & (state.length < state.ids.size(2) - 1)
+    state.length.add_(going)
+    place, going = state.length[:, None, None].expand(-1, words.size(1), 1), going[:, None, None]
+    own = torch.arange(words.size(1), device=words.device)[None, :, None].expand_as(place)
+    if rows is not None:
+        state.rows.copy_(torch.where(going, rows, state.rows))
+    state.rows.scatter_(2, place, torch.where(going, own, state.rows.gather(2, place)))
+    state.ids.scatter_(2, place, torch.where(going, words[..., None], state.ids.gather(2, place)))
 
 
 def _rows(table_BWT: Tensor, beams: Tensor) -> Tensor:
@@ -175,9 +226,7 @@ def advance_samples(
     if forbidden is not None:
         state.spelled.copy_(forbidden.after(state.spelled, words))
     state.log_probability.copy_(torch.where(live & (words != END), values, -torch.inf))
-    going = lengthening(state)
-    state.length.add_(going)
-    put_last(state, words, going)
+    _append(state, words)
     state.done.logical_or_((state.log_probability == -torch.inf).all(1))
 
 

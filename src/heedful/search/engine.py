@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 
 from heedful.model.devices import Captures
-from heedful.search.beam_search import advance_beams, advance_samples, uniform_numbers
+from heedful.search.beam_search import Hypotheses, advance_beams, advance_samples, uniform_numbers
 from heedful.search.forbidden import Forbidden
-from heedful.search.hypotheses import Hypotheses, Hypothesis, empty_hypotheses
 from heedful.search.options import SearchOptions
+from heedful.symbols import PAD, START
 
 _STEPS_BETWEEN_LOOKS = 4
 """On a GPU the host asks after so many steps which slots are done: each question waits for the device."""
@@ -57,6 +57,20 @@ class Sentence:
     """Words that the output begins with."""
 
 
+@dataclass(frozen=True)
+class Hypothesis:
+    """A finished output."""
+
+    ids: np.ndarray
+    """Its words, without control ids."""
+    log_probability: float
+    """Of the words and the end symbol."""
+    score: float
+    """The log-probability divided by the length penalty: what hypotheses are ranked by."""
+    rows: np.ndarray
+    """The beam in which each position was computed, the start symbol's first."""
+
+
 class Engine:
     """A number of slots and their scorer."""
 
@@ -73,14 +87,7 @@ class Engine:
         """``positions``: the longest output's words, and one for the start symbol. ``captures``: captures the step."""
         self._forbidden = forbidden
         self._scorer, self._options, self._positions = scorer, options, positions
-        self._state = empty_hypotheses(
-            slots=slots,
-            beams=options.beams,
-            positions=positions,
-            device=scorer.device,
-            dtype=scorer.dtype,
-            samples=options.method == "sample",
-        )
+        self._state = self._empty(slots)
         self._advance = advance_beams if options.method == "beam" else advance_samples
         self._captures = captures
         self._whole_step: Callable[[], None] = self._step if captures is None else self._captured_step
@@ -89,44 +96,81 @@ class Engine:
     def run(self, sentences: Sequence[Sentence]) -> Iterator[tuple[Sentence, list[Hypothesis]]]:
         """Every sentence with its hypotheses, best first, as they are finished; best when neighbours are alike."""
         waiting = list(reversed(sentences))
-        inside: list[Sentence | None] = [None] * self._state.slots
+        inside: list[Sentence | None] = [None] * len(self._state.done)
         while waiting or any(inside):
             free = [slot for slot, sentence in enumerate(inside) if sentence is None]
             if waiting and len(free) >= min(max(1, len(inside) // 8), len(waiting)):
-                for slot, sentence in zip(free, self._placed(free, waiting), strict=False):
+                some = [waiting.pop() for _ in free[: len(waiting)]]
+                self._place(torch.tensor(free[: len(some)], device=self._scorer.device), some)
+                for slot, sentence in zip(free, some, strict=False):
                     inside[slot] = sentence
             elif not waiting:
                 inside = self._fewer(inside)
             self._take_steps()
             done = self._state.done.tolist()
             finished = [slot for slot, sentence in enumerate(inside) if sentence is not None and done[slot]]
-            for slot, found in zip(finished, self._state.taken(finished) if finished else [], strict=True):
+            for slot, found in zip(finished, self._taken(finished) if finished else (), strict=True):
                 sentence, inside[slot] = inside[slot], None
                 assert sentence is not None, "only slots with sentences finish"
                 yield sentence, found[: self._options.n_best]
 
-    def _placed(self, free: list[int], waiting: list[Sentence]) -> list[Sentence]:
-        """Put as many waiting sentences as there is room for into the free slots."""
-        some = [waiting.pop() for _ in range(min(len(free), len(waiting)))]
-        device = self._scorer.device
-        slots = torch.tensor(free[: len(some)], device=device)
-        self._scorer.place(slots, [sentence.source for sentence in some])
-        limits = [min(self._options.limit(len(sentence.source)), self._positions - 1) for sentence in some]
-        prefixes = np.zeros((len(some), 1 + max(len(sentence.prefix) for sentence in some)), np.int64)
-        for row, sentence in enumerate(some):
-            prefixes[row, 1 : 1 + len(sentence.prefix)] = sentence.prefix
-        uniforms = None
-        if self._options.method == "sample":
-            shape = {"beams": self._options.beams, "positions": self._positions}
-            drawn = [uniform_numbers(self._options.seed, sentence.number, **shape) for sentence in some]
-            uniforms = torch.from_numpy(np.stack(drawn)).to(device, self._scorer.dtype)
-        self._state.put(
-            slots,
-            limits=torch.tensor(limits, device=device),
-            prefixes=torch.from_numpy(prefixes[:, : self._positions]).to(device),
-            uniforms=uniforms,
+    def _empty(self, slots: int) -> Hypotheses:
+        """Slots without sentences: all that matters is that they are done."""
+        beams, positions, real = self._options.beams, self._positions, self._scorer.dtype
+
+        def zeros(*shape: int, dtype: torch.dtype = torch.long) -> Tensor:
+            return torch.zeros(slots, *shape, dtype=dtype, device=self._scorer.device)
+
+        return Hypotheses(
+            log_probability=zeros(beams, dtype=real),
+            ids=zeros(beams, positions),
+            rows=zeros(beams, positions),
+            length=zeros(),
+            limit=zeros(),
+            prefix=zeros(positions),
+            uniform=zeros(beams, positions if self._options.method == "sample" else 0, dtype=real),
+            spelled=zeros(beams),
+            done=~zeros(dtype=torch.bool),
+            ended_score=zeros(beams, dtype=real),
+            ended_log_probability=zeros(beams, dtype=real),
+            ended_length=zeros(beams),
+            ended_rows=zeros(beams, positions),
         )
-        return some
+
+    def _place(self, slots: Tensor, sentences: Sequence[Sentence]) -> None:
+        """Begin new sentences in these slots: one live hypothesis each that holds the start symbol alone."""
+        state, options, device = self._state, self._options, self._scorer.device
+        self._scorer.place(slots, [sentence.source for sentence in sentences])
+        fresh = {"ids": START, "prefix": PAD, "rows": 0, "length": 0, "spelled": 0, "done": False}
+        fresh |= {"ended_length": 0, "ended_rows": 0}
+        fresh |= dict.fromkeys(("log_probability", "ended_score", "ended_log_probability"), -torch.inf)
+        for name, value in fresh.items():
+            getattr(state, name)[slots] = value
+        state.rows[slots, :, 0] = torch.arange(options.beams, device=device)
+        state.log_probability[slots, 0] = 0.0
+        limits = [min(options.limit(len(sentence.source)), self._positions - 1) for sentence in sentences]
+        state.limit[slots] = torch.tensor(limits, device=device)
+        prefixes = np.full((len(sentences), self._positions), PAD)
+        for row, sentence in enumerate(sentences):
+            prefixes[row, 1 : 1 + len(sentence.prefix)] = sentence.prefix
+        state.prefix[slots] = torch.from_numpy(prefixes).to(device)
+        if options.method == "sample":  # samples do not compete: every beam begins
+            state.log_probability[slots] = 0.0
+            shape = {"beams": options.beams, "positions": self._positions}
+            drawn = [uniform_numbers(options.seed, sentence.number, **shape) for sentence in sentences]
+            state.uniform[slots] = torch.from_numpy(np.stack(drawn)).to(device, self._scorer.dtype)
+
+    def _taken(self, slots: list[int]) -> Iterator[list[Hypothesis]]:
+        """The finished hypotheses of these slots, best first, on the host."""
+        state, index = self._state, torch.tensor(slots, device=self._scorer.device)
+        ended = (state.ended_score, state.ended_log_probability, state.ended_length, state.ended_rows, state.ids)
+        for score, log_probability, length, rows, ids in zip(*(x[index].cpu().numpy() for x in ended), strict=True):
+            order = np.argsort(-score, kind="stable")
+            paths = {w: rows[w, : length[w] + 1] for w in order[score[order] > -np.inf]}
+            yield [
+                Hypothesis(ids[path, np.arange(len(path))][1:], float(log_probability[w]), float(score[w]), path)
+                for w, path in paths.items()
+            ]
 
     def _fewer(self, inside: list[Sentence | None]) -> list[Sentence | None]:
         """On a CPU, when half of the slots have nothing to do and nothing will come, drop them."""
@@ -134,7 +178,7 @@ class Engine:
         if self._scorer.device.type != "cpu" or 2 * len(busy) > len(inside):
             return inside
         slots = torch.tensor(busy)
-        self._state = self._state.selected(slots)
+        self._state = Hypotheses(*(tensor[slots] for tensor in self._state.tensors))
         self._scorer.select(slots)
         return [inside[slot] for slot in busy]
 
@@ -152,6 +196,6 @@ class Engine:
         self._whole_step()
 
     def _step(self, reach: int | None = None) -> None:
-        state: Hypotheses = self._state
+        state = self._state
         logits = self._scorer.step(state.last_ids, state.length, state.rows, reach=reach)
         self._advance(state, logits, self._options, self._forbidden)

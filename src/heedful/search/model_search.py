@@ -21,9 +21,8 @@ from heedful.model.devices import Captures
 from heedful.model.masks import padded_layout
 from heedful.model.transformer import Transformer
 from heedful.search.cached_decoder import CachedAttend, CachedDecoder, padded_ids
-from heedful.search.engine import Engine, Sentence
+from heedful.search.engine import Engine, Hypothesis, Sentence
 from heedful.search.forbidden import Forbidden, forbidden_tables
-from heedful.search.hypotheses import Hypothesis
 from heedful.search.options import SearchOptions
 from heedful.symbols import START
 

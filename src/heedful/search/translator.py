@@ -30,8 +30,7 @@ from heedful.model.attention_kernels import choose_attention
 from heedful.model.devices import chosen_device, computes_in_half
 from heedful.runs.models import SavedModel, read_model
 from heedful.search.attention_maps import AttentionMaps, attention_maps, forced_maps
-from heedful.search.engine import Sentence
-from heedful.search.hypotheses import Hypothesis
+from heedful.search.engine import Hypothesis, Sentence
 from heedful.search.lines import Likelihood, Part, Scored, Translated, Translation, distinct, parts_of
 from heedful.search.model_search import SLOTS, ModelSearch, forced_log_probabilities, in_half_precision
 from heedful.search.options import SearchOptions
