@@ -9,8 +9,7 @@ from typing import Any
 from heedful.cli.evaluation_display import print_comparison, print_evaluation
 from heedful.cli.model_options import ModelOptions, RunningOptions, SearchChoices
 from heedful.cli.options import AsJson, Draws, Examples, Flag, Seed
-from heedful.cli.terminal import print_result, progress
-from heedful.cli.text_files import new_text, require_place
+from heedful.cli.terminal import new_text, print_result, progress, require_place
 from heedful.errors import ScoreError
 from heedful.evaluation.counts import system_counts
 from heedful.evaluation.paper_bleu import language_of, require_language

@@ -11,9 +11,7 @@ from heedful.settings import describe, to_toml
 
 
 def presets(
-    *names: str,
-    vocab_size: Annotated[int | None, whole_number(1, 1_000_000_000)] = None,
-    as_json: AsJson = False,
+    *names: str, vocab_size: Annotated[int | None, whole_number(1, 1_000_000_000)] = None, as_json: AsJson = False
 ) -> None:
     """List the ready-made configurations with their exact sizes.
 
@@ -52,11 +50,7 @@ def _print(rows: list[dict[str, Any]]) -> None:
     )
 
 
-def config(
-    *,
-    chosen: Configured = Configured(),  # noqa: B008
-    as_json: AsJson = False,
-) -> None:
+def config(*, chosen: Configured = Configured(), as_json: AsJson = False) -> None:  # noqa: B008
     """Show the complete configuration that a command would use, and check it.
 
     Values come from the preset, then the file, then --set; the last one given wins.

@@ -1,4 +1,4 @@
-"""Where every command prints: nothing reaches a terminal but through here.
+"""Where every command prints, and writes its lines: nothing reaches a terminal but through here.
 
 Names, titles, messages and text may come from others' files. What would control a terminal is shown as � and what
 looks like rich's markup is text. Where standard output is a file or a pipe, text goes on as it is.
@@ -23,6 +23,8 @@ from rich.table import Table
 from rich.text import Text
 
 from heedful.background import Report
+from heedful.errors import TextError
+from heedful.files import COMPRESSED, new_file, require_free
 
 T = TypeVar("T")
 SECONDS_BETWEEN_LINES = 10.0
@@ -96,6 +98,31 @@ def print_result(facts: T, *, as_json: bool, show: Callable[[T], None]) -> None:
         print_json(facts)
     else:
         show(facts)
+
+
+def require_place(output: Path, *, overwrite: bool) -> None:
+    """Raise now what writing to --output would raise after hours of work."""
+    if output.suffix in COMPRESSED:
+        raise TextError(
+            f"--output {output}: text is written uncompressed; give a name that does not end in {output.suffix}"
+        )
+    require_free(output, overwrite=overwrite, error=TextError, what="--output")
+    if not output.absolute().parent.is_dir():
+        raise TextError(f"--output {output}: there is no folder {output.absolute().parent}")
+
+
+@contextlib.contextmanager
+def new_text(output: Path | None) -> Iterator[Callable[[str], None]]:
+    """A function that writes a line; a file takes its place when the block ends, and not after an error."""
+    if output is None:
+        yield print_text
+        return
+    with new_file(output, error=TextError) as file:
+
+        def write(line: str) -> None:
+            file.write(f"{line}\n".encode("utf-8", errors="replace"))
+
+        yield write
 
 
 def say(text: str, *, quiet: bool = False) -> None:

@@ -1,9 +1,12 @@
-"""``heedful translate``."""
+"""``heedful translate`` and ``heedful score``: a model, and lines of text as they come."""
 
 from __future__ import annotations
 
 import itertools
 import json
+import queue
+import sys
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,13 +15,17 @@ from cyclopts import Parameter
 
 from heedful.cli.model_options import ModelOptions, SearchChoices
 from heedful.cli.options import AsJson, Flag, whole_number
-from heedful.cli.terminal import progress
-from heedful.cli.text_files import count_lines, new_text, require_place, standard_input
-from heedful.errors import SearchError
-from heedful.text.reading import text_lines
+from heedful.cli.start import is_closed
+from heedful.cli.terminal import new_text, print_json, print_text, progress, require_place, say
+from heedful.errors import SearchError, TextError
+from heedful.files import COMPRESSED
+from heedful.text.reading import LONGEST_LINE, require_readable, text_lines
 
 if TYPE_CHECKING:
     from heedful.search.translator import Translation
+
+_MOST_AT_ONCE = 4096
+"""Lines of standard input that are handed on together."""
 
 
 def translate(
@@ -109,3 +116,122 @@ def _as_json(number: int, source: str, translations: list[Translation], aligned:
         if aligned:
             found[-1]["alignment"] = aligned[place]
     return json.dumps({"line": number, "source": source, "translations": found}, ensure_ascii=False)
+
+
+def score(
+    *,
+    source: Path,
+    target: Path,
+    as_json: AsJson = False,
+    quiet: Flag = False,
+    model: ModelOptions = ModelOptions(),  # noqa: B008
+) -> None:
+    """Say how probable given translations are (forced decoding).
+
+    One line for each pair: the log-probability of the target, natural logarithm, end symbol included, a tab, and its
+    perplexity per subword. On standard error, at the end, the perplexity of the whole file.
+
+    Args:
+        source: A text file, plain or compressed.
+        target: Its translation, line by line.
+        as_json: Print one JSON object a pair, with each subword's log-probability, and one for the whole file at the
+            end.
+        quiet: Nothing on standard error.
+
+    Examples:
+        heedful score --model run --source news.en --target news.de
+        heedful score --model run --source news.en --target news.de --json > scores.jsonl
+    """
+    total = None
+    for path in (source, target):
+        total = count_lines(path)
+        if path.is_file():  # what cannot be read is said before the model is loaded; a pipe can be read once
+            next(text_lines(path), None)
+    from heedful.evaluation.translation_scores import perplexity
+
+    translator = model.translator()
+    count, sum_, tokens, words = 0, 0.0, 0, 0
+    with progress(unit="pairs", quiet=quiet) as report:
+        kept, given = itertools.tee(_pairs(source, target))
+        for scored, (_, line) in zip(translator.scores(given), kept, strict=True):
+            count, sum_, tokens = count + 1, sum_ + scored.log_probability, tokens + scored.tokens
+            words += len(line.split()) + 1
+            own = perplexity(-scored.log_probability, scored.tokens)
+            if as_json:
+                subwords = zip([*scored.pieces, "</s>"], scored.token_log_probabilities, strict=True)
+                listed = [{"subword": piece, "log_probability": value} for piece, value in subwords]
+                facts = {"line": count, "log_probability": scored.log_probability, "perplexity": own}
+                print_json(facts | {"subwords": listed}, indent=None)
+            else:
+                print_text(f"{scored.log_probability:.4f}\t{own:.4f}")
+            report("scored", count, total)
+    per_subword, per_word = perplexity(-sum_, tokens), perplexity(-sum_, words)
+    if as_json:
+        whole = {"model": model.named().model, "pairs": count, "log_probability": sum_, "subwords": tokens}
+        whole |= {"perplexity": per_subword, "perplexity_per_word": per_word}
+        print_json({"whole": whole}, indent=None)
+    else:
+        say(f"{count:,} pairs, perplexity {per_subword:.3f} a subword, {per_word:.3f} a word", quiet=quiet)
+
+
+def _pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    for number, (line, translation) in enumerate(itertools.zip_longest(text_lines(source), text_lines(target)), 1):
+        if line is None or translation is None:
+            short, long = (source, target) if line is None else (target, source)
+            raise TextError(f"{short} has {number - 1:,} lines and {long} more: each line needs its translation")
+        yield line, translation
+
+
+def count_lines(path: Path) -> int | None:
+    """How many lines a plain file has, for a progress bar; None for a pipe or a compressed file."""
+    require_readable(path)
+    if path.suffix in COMPRESSED or not path.is_file():
+        return None
+    with path.open("rb") as file:
+        count, last = 0, b"\n"
+        while block := file.read(1 << 20):
+            count, last = count + block.count(b"\n"), block[-1:]
+    return count + (last != b"\n")
+
+
+def standard_input() -> Iterator[list[str]]:
+    """The lines of standard input, as many together as are there: somebody who types gets an answer to each line."""
+    if is_closed(sys.stdin):
+        raise TextError("standard input is closed: give text, or --input FILE")
+    waiting: queue.Queue[str | BaseException | None] = queue.Queue(maxsize=_MOST_AT_ONCE)
+
+    def read() -> None:
+        try:
+            lines = iter(lambda: sys.stdin.buffer.readline(LONGEST_LINE), b"")
+            for number, line in enumerate(lines, start=1):
+                waiting.put(_decoded(line, number))
+            waiting.put(None)
+        except BaseException as error:  # handed over: the command raises it
+            waiting.put(error)
+
+    # Not `in_background`: a block ends where nothing more is waiting, which only the queue knows.
+    threading.Thread(target=read, daemon=True, name="standard input").start()
+    while True:
+        block = [waiting.get()]
+        while len(block) < _MOST_AT_ONCE and not waiting.empty():
+            block.append(waiting.get())
+        lines = [item for item in block if isinstance(item, str)]
+        if lines:
+            yield lines
+        if isinstance(end := block[-1], BaseException):
+            raise end
+        if end is None:
+            return
+
+
+def _decoded(line: bytes, number: int) -> str:
+    if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+        raise TextError(f"standard input, line {number:,}: longer than {LONGEST_LINE:,} bytes: cut it into lines")
+    line = line.removesuffix(b"\n").removesuffix(b"\r")
+    if number == 1:
+        line = line.removeprefix(b"\xef\xbb\xbf")
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        reason = f"byte {error.start + 1} (0x{line[error.start]:02x}) is no UTF-8"
+        raise TextError(f"standard input, line {number}: {reason}; the input must be text in UTF-8") from None
