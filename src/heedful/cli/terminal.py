@@ -112,17 +112,13 @@ def require_place(output: Path, *, overwrite: bool) -> None:
 
 
 @contextlib.contextmanager
-def new_text(output: Path | None) -> Iterator[Callable[[str], None]]:
+def new_text(output: Path | None) -> Iterator[Callable[[str], object]]:
     """A function that writes a line; a file takes its place when the block ends, and not after an error."""
     if output is None:
         yield print_text
         return
     with new_file(output, error=TextError) as file:
-
-        def write(line: str) -> None:
-            file.write(f"{line}\n".encode("utf-8", errors="replace"))
-
-        yield write
+        yield lambda line: file.write(f"{line}\n".encode("utf-8", errors="replace"))
 
 
 def say(text: str, *, quiet: bool = False) -> None:
