@@ -56,7 +56,7 @@ _MODULES = {"config": "presets", "compare": "evaluate", "score": "translate"}
 USERS_MISTAKE = 2
 OUR_MISTAKE = 70
 """EX_SOFTWARE of sysexits.h."""
-SHOW_TRACEBACK = "HEEDFUL_TRACEBACK"
+_SHOW_TRACEBACK = "HEEDFUL_TRACEBACK"
 """Set to 1, this variable shows where a mistake of ours happened."""
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE}
 """What a machine refuses whatever the program: no permission, no room, a broken disk."""
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (SystemExit, GeneratorExit):
         raise
     except BaseException as error:
-        raise SystemExit(report_failure(error)) from None
+        raise SystemExit(_report_failure(error)) from None
 
 
 def run(arguments: list[str]) -> None:
@@ -145,7 +145,7 @@ def examples_of(command: Callable[..., None]) -> list[str]:
     return [f"heedful {' '.join(words.split())}" for words in examples.split("heedful ")[1:]]
 
 
-def report_failure(error: BaseException) -> int:
+def _report_failure(error: BaseException) -> int:
     """Say on standard error what went wrong; returns the exit code."""
     from heedful.cli.terminal import say
 
@@ -159,12 +159,12 @@ def report_failure(error: BaseException) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):  # the reader (`| head`) has all it wanted
         return 0
-    message = users_message(error)
+    message = _users_message(error)
     say(_our_message(error) if message is None else f"error: {message}")
     return OUR_MISTAKE if message is None else USERS_MISTAKE
 
 
-def users_message(error: BaseException) -> str | None:
+def _users_message(error: BaseException) -> str | None:
     """What the user can do something about; None for what is a mistake of ours."""
     from heedful.files import reason
 
@@ -206,12 +206,12 @@ def _our_message(error: BaseException) -> str:
     )
     what = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:200]}".rstrip(": ")
     message = f"error: a mistake of heedful's own ({what})"
-    if os.environ.get(SHOW_TRACEBACK, "0") not in ("", "0"):
+    if os.environ.get(_SHOW_TRACEBACK, "0") not in ("", "0"):
         return details + message
     try:
         descriptor, path = tempfile.mkstemp(prefix="heedful-", suffix=".txt")
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(details)
     except OSError:
-        return f"{message}; {SHOW_TRACEBACK}=1 shows the details. Please report it"
+        return f"{message}; {_SHOW_TRACEBACK}=1 shows the details. Please report it"
     return f"{message}; please report it with what is in {path}"

@@ -19,7 +19,7 @@ from heedful.text import pairs
 from heedful.text.cleaning import Rules
 from heedful.text.pairs import ParallelText
 
-Names = tuple[str, ...]
+_Names = tuple[str, ...]
 _LONGEST = 40
 """Characters of an example that are shown."""
 
@@ -122,7 +122,7 @@ def prepare(
 
 
 def _corpora(
-    prefix: str, source: Names, target: Names, tsv: Names, jsonl: Names, fields: tuple[str, str]
+    prefix: str, source: _Names, target: _Names, tsv: _Names, jsonl: _Names, fields: tuple[str, str]
 ) -> tuple[ParallelText, ...]:
     if len(source) != len(target):
         raise TextError(

@@ -18,7 +18,7 @@ def main() -> None:
     """Run the command that the process was started with."""
     try:
         signal.signal(signal.SIGINT, _interrupt)
-        prepare_streams()
+        _prepare_streams()
         from heedful.cli.main import main as run
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -26,7 +26,7 @@ def main() -> None:
     run()
 
 
-def prepare_streams() -> None:
+def _prepare_streams() -> None:
     """Make the three standard streams usable whatever they are.
 
     A closed one (`>&-`) is opened on nothing, so that no file of ours takes its number. A character that a stream's

@@ -77,10 +77,10 @@ def translate(
     if output:
         require_place(output, overwrite=overwrite)
     search.asked(n_best=n_best)  # what cannot be honoured is said before the model is loaded
-    total = count_lines(input_) if input_ else len(text) or None
+    total = _count_lines(input_) if input_ else len(text) or None
     translator = model.translator()
     options = search.options(translator, n_best=n_best)
-    blocks: Iterable[Iterable[str]] = [text_lines(input_)] if input_ else [text] if text else standard_input()
+    blocks: Iterable[Iterable[str]] = [text_lines(input_)] if input_ else [text] if text else _standard_input()
     done = 0
     with new_text(output) as write, progress(unit="lines", quiet=quiet or not input_) as report:
         for block in blocks:
@@ -144,7 +144,7 @@ def score(
     """
     total = None
     for path in (source, target):
-        total = count_lines(path)
+        total = _count_lines(path)
         if path.is_file():  # what cannot be read is said before the model is loaded; a pipe can be read once
             next(text_lines(path), None)
     from heedful.evaluation.translation_scores import perplexity
@@ -182,7 +182,7 @@ def _pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
         yield line, translation
 
 
-def count_lines(path: Path) -> int | None:
+def _count_lines(path: Path) -> int | None:
     """How many lines a plain file has, for a progress bar; None for a pipe or a compressed file."""
     require_readable(path)
     if path.suffix in COMPRESSED or not path.is_file():
@@ -194,7 +194,7 @@ def count_lines(path: Path) -> int | None:
     return count + (last != b"\n")
 
 
-def standard_input() -> Iterator[list[str]]:
+def _standard_input() -> Iterator[list[str]]:
     """The lines of standard input, as many together as are there: somebody who types gets an answer to each line."""
     if is_closed(sys.stdin):
         raise TextError("standard input is closed: give text, or --input FILE")
