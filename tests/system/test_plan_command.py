@@ -239,7 +239,7 @@ def test_all_problems_come_together(data: Path, tmp_path: Path, monkeypatch: pyt
     starts += ["validation text: model.max_positions", "validation text: pair ", "--output"]
     assert [problem[: len(start)] for problem, start in zip(caught.value.problems, starts, strict=True)] == starts
     with pytest.raises(PlanError) as caught:
-        make_plan(tmp_path / "nowhere", settings=["model.dropout=9"], gpus=-1)
+        make_plan(tmp_path / "nowhere", settings=["model.dropout=9"], accelerator="Abacus")
     assert len(caught.value.problems) == 3
 
 

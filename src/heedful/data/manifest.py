@@ -12,7 +12,7 @@ import dataclasses
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from heedful.errors import CorpusError
 from heedful.files import is_plain_name, read_json, reason, require_format, sha256, write_json
@@ -56,6 +56,11 @@ class StoredVocabularies:
     @property
     def shared(self) -> bool:
         return self.source == self.target
+
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """As a model takes them: the source's is None where one vocabulary is shared."""
+        return {"vocab_size": self.target.size, "source_vocab_size": None if self.shared else self.source.size}
 
 
 @dataclass(frozen=True)

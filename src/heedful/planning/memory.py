@@ -76,10 +76,11 @@ def memory_estimate(
 ) -> MemoryEstimate:
     """What one process needs for micro-batches of so many tokens, padding included; ``captured``: as CUDA graphs."""
     parameters = parameter_count(model, vocab_size=vocab_size, source_vocab_size=source_vocab_size)
-    activations = activation_bytes(
-        model, source_tokens=source_tokens, target_tokens=target_tokens, half_precision=half_precision
-    )
-    loss = _loss_bytes(model, vocab_size=vocab_size, tokens=target_tokens, half_precision=half_precision)
+    tokens = {"source_tokens": source_tokens, "target_tokens": target_tokens}
+    activations = activation_bytes(model, **tokens, half_precision=half_precision)
+    # A slice's scores and their gradient; the matrix's gradient, twice; that of the last vectors.
+    scores = min(target_tokens * vocab_size, SCORES_AT_ONCE_ON_CUDA)
+    loss = scores * (2 + 2 if half_precision else 4 + 4) + (2 * vocab_size + target_tokens) * 4 * model.d_model
     return MemoryEstimate(
         parameters=4 * parameters,
         gradients=4 * parameters,
@@ -107,10 +108,3 @@ def activation_bytes(model: ModelConfig, *, source_tokens: int, target_tokens: i
     target = model.decoder_layers * (self_attention + cross_attention + feed_forward) + dropped
     last = 4 * d  # the stacks' outputs, which no sub-layer of their own reads
     return source_tokens * (source + last) + target_tokens * (target + last)
-
-
-def _loss_bytes(model: ModelConfig, *, vocab_size: int, tokens: int, half_precision: bool) -> int:
-    """A slice's scores and their gradient, the matrix's gradient twice, and that of the last vectors."""
-    scores = min(tokens * vocab_size, SCORES_AT_ONCE_ON_CUDA)
-    gradients = 2 * 4 * vocab_size * model.d_model + 4 * tokens * model.d_model
-    return scores * (2 + 2 if half_precision else 4 + 4) + gradients

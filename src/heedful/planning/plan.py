@@ -16,33 +16,25 @@ from heedful.config import Config, ModelConfig
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
 from heedful.data.micro_batches import Shape, shapes
-from heedful.errors import ConfigError, HeedfulError, PlanError
-from heedful.planning.checks import (
-    Target,
-    Vocabulary,
-    accelerator_problems,
-    batch_notes,
-    data_notes,
-    disk_problems,
-    memory_problems,
-    opened,
-    process_problems,
-    scheduled,
-    validation_problems,
-)
+from heedful.errors import PlanError
+from heedful.planning import checks
+from heedful.planning.checks import Target, noted
 from heedful.planning.memory import MemoryEstimate, memory_estimate
 from heedful.presets import parameter_count, resolve
-from heedful.training.flops import (
-    MATMUL_SHARE,
-    batch_flops,
-    expected_share,
-    nominal_memory,
-    paper_flops,
-    peak_flops,
-)
+from heedful.runs.descriptions import RUN
+from heedful.training.flops import MATMUL_SHARE, batch_flops, expected_share, nominal_memory, paper_flops, peak_flops
 
 FEW_TOKENS = 8192
 """Below so many tokens in a micro-batch a GPU is not kept as busy as the measured ones were."""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Subwords of each side of a prepared corpus; what it holds rules, not what a configuration says."""
+
+    source: int
+    target: int
+    shared: bool
 
 
 @dataclass(frozen=True)
@@ -91,10 +83,12 @@ class _Checked:
     """What passed every check."""
 
     corpus: Corpus
-    vocabulary: Vocabulary
     schedule: Schedule
     config: Config
     target: Target
+    processes: int
+    accelerator: str | None
+    output: Path | None
 
     def largest(self, micro_batches: int) -> Shape:
         """The largest shape of so many micro-batches."""
@@ -108,8 +102,7 @@ class _Checked:
         shape = self.largest(micro_batches)
         return memory_estimate(
             self.config.model,
-            vocab_size=self.vocabulary.target,
-            source_vocab_size=self.vocabulary.own_source,
+            **self.corpus.manifest.vocabularies.sizes,
             source_tokens=shape.source_tokens,
             target_tokens=shape.target_tokens,
             half_precision=half,
@@ -129,14 +122,32 @@ def make_plan(
     output: Path | None = None,
 ) -> Plan:
     """The plan of a run; raises one `PlanError` that names every problem."""
-    checked = _checked(folder, preset, file, settings, gpus=gpus, nodes=nodes, accelerator=accelerator, output=output)
-    speed = _datasheet_speed(accelerator, checked.config.model) if accelerator else _probed_speed(checked)
-    return _planned(checked, speed, processes=gpus * nodes, accelerator=accelerator, output=output)
+    assert min(gpus, nodes) > 0, "the command line bounds them"
+    problems: list[str] = []
+    config = schedule = target = None
+    with noted(problems):
+        config = resolve(name=preset, file=file, settings=settings)
+    corpus = checks.opened(folder, problems)
+    problems += checks.request_problems(config, accelerator=accelerator, processes=gpus * nodes)
+    if corpus and config:
+        schedule = checks.scheduled(corpus, config, problems)
+        problems += checks.validation_problems(corpus, config)
+        problems += checks.disk_problems(output, corpus, config) if output else []
+    if config:
+        with noted(problems):
+            target = _target(accelerator, config, gpus)
+    if not (corpus and config and schedule and target):
+        raise PlanError(problems)
+    checked = _Checked(corpus, schedule, config, target, gpus * nodes, accelerator, output)
+    problems += checks.memory_problems(checked.memory, target, micro_batches=config.training.micro_batches)
+    if problems:
+        raise PlanError(problems)
+    return _planned(checked, _datasheet_speed(accelerator, config.model) if accelerator else _probed_speed(checked))
 
 
-def _planned(checked: _Checked, speed: Speed, *, processes: int, accelerator: str | None, output: Path | None) -> Plan:
-    model, training, schedule = checked.config.model, checked.config.training, checked.schedule
-    sizes = {"vocab_size": checked.vocabulary.target, "source_vocab_size": checked.vocabulary.own_source}
+def _planned(checked: _Checked, speed: Speed) -> Plan:
+    training, schedule, processes = checked.config.training, checked.schedule, checked.processes
+    vocabularies = checked.corpus.manifest.vocabularies
     source_tokens, target_tokens, flops = _mean_step(checked)
     step_seconds = flops / (processes * speed.flops_per_second)
     steps = training.steps
@@ -144,9 +155,10 @@ def _planned(checked: _Checked, speed: Speed, *, processes: int, accelerator: st
         steps = int(60 * training.minutes / step_seconds)
     seconds = steps * step_seconds
     largest = checked.largest(training.micro_batches)
+    idle = checked.accelerator is not None and target_tokens / training.micro_batches < FEW_TOKENS
     return Plan(
-        vocabulary=checked.vocabulary,
-        parameters=parameter_count(model, **sizes),
+        vocabulary=Vocabulary(vocabularies.source.size, vocabularies.target.size, vocabularies.shared),
+        parameters=parameter_count(checked.config.model, **vocabularies.sizes),
         processes=processes,
         steps=steps,
         steps_per_epoch=schedule.steps_per_epoch,
@@ -161,88 +173,42 @@ def _planned(checked: _Checked, speed: Speed, *, processes: int, accelerator: st
         paper_flops=paper_flops(gpus=processes, hours=seconds / 3600, tflops=speed.capacity / 1e12),
         step_seconds=step_seconds,
         seconds=seconds,
-        at_least=processes > 1 or (accelerator is not None and target_tokens / training.micro_batches < FEW_TOKENS),
+        at_least=processes > 1 or idle,
         speed=speed,
-        notes=(
-            *data_notes(checked.corpus, checked.config, checked.vocabulary, output=output),
-            *batch_notes(checked.config, schedule=schedule, processes=processes),
-            *_speed_notes(checked.config, steps=steps, tokens=target_tokens, accelerator=accelerator),
-        ),
+        notes=tuple(_notes(checked, steps=steps, few_tokens=target_tokens / training.micro_batches if idle else None)),
     )
 
 
-def _speed_notes(config: Config, *, steps: int, tokens: float, accelerator: str | None) -> Iterator[str]:
-    training = config.training
+def _notes(checked: _Checked, *, steps: int, few_tokens: float | None) -> Iterator[str]:
+    """What does not stop a run, and is better known."""
+    corpus, schedule, training, output = checked.corpus, checked.schedule, checked.config.training, checked.output
+    size, wanted = corpus.manifest.vocabularies.target.size, checked.config.data.vocab_size
+    if size != wanted:
+        yield f"the corpus has {size:,} subwords; data.vocab_size = {wanted} is not used"
+    if training.validation_steps and "valid" not in corpus.manifest.splits:
+        yield f"{corpus.folder} has no validation text: nothing will be validated, and no checkpoint be the best"
+    if output is not None and (output / RUN).exists():
+        yield f"{output} is a run already: training must be told to go on with it or to start anew"
+    if training.micro_batches % checked.processes:
+        uneven = f"training.micro_batches = {training.micro_batches} is no multiple of {checked.processes} processes"
+        yield f"{uneven}: some do more than others"
+    if schedule.pairs_per_epoch / schedule.steps_per_epoch < training.micro_batches:
+        yield f"a batch has fewer pairs than training.micro_batches = {training.micro_batches}: some are empty"
+    if training.steps < schedule.steps_per_epoch:
+        yield "the run ends before it has seen every pair once"
     if steps < training.steps:
         yield f"training.minutes = {training.minutes:g} ends it before training.steps = {training.steps:,}"
-    if accelerator and tokens / training.micro_batches < FEW_TOKENS:
-        few = f"a micro-batch has {tokens / training.micro_batches:,.0f} target tokens"
+    if few_tokens is not None:
+        few = f"a micro-batch has {few_tokens:,.0f} target tokens"
         yield f"{few}: GPUs will be less busy than the time assumes, which was measured with 25,000"
-    if accelerator and training.precision == "float32":
+    if checked.accelerator and training.precision == "float32":
         yield "training.precision = float32 is several times slower than the time assumes, which is bfloat16's"
 
 
-def _checked(
-    folder: Path,
-    preset: str | None,
-    file: Path | None,
-    settings: Sequence[str],
-    *,
-    gpus: int,
-    nodes: int,
-    accelerator: str | None,
-    output: Path | None,
-) -> _Checked:
-    problems = accelerator_problems(accelerator)
-    config: Config | None = None
-    try:
-        config = resolve(name=preset, file=file, settings=settings)
-    except ConfigError as error:
-        problems += error.problems
-    corpus, vocabulary = opened(folder, problems)
-    problems += process_problems(config, gpus=gpus, nodes=nodes)
-    schedule = scheduled(corpus, config, problems) if corpus and config else None
-    if corpus and config:
-        problems += validation_problems(corpus, config)
-    if config and vocabulary and output:
-        sizes = {"vocab_size": vocabulary.target, "source_vocab_size": vocabulary.own_source}
-        problems += disk_problems(output, config, parameters=parameter_count(config.model, **sizes))
-    target = _target(accelerator, config, gpus, problems) if config else None
-    if not (corpus and config and vocabulary and schedule and target):
-        raise PlanError(problems)
-    checked = _Checked(corpus, vocabulary, schedule, config, target)
-    problems += memory_problems(checked.memory, target, micro_batches=config.training.micro_batches)
-    if problems:
-        raise PlanError(problems)
-    return checked
-
-
-def _target(accelerator: str | None, config: Config, gpus: int, problems: list[str]) -> Target | None:
-    """What would compute the run; None where that is a problem."""
+def _target(accelerator: str | None, config: Config, gpus: int) -> Target:
+    """What would compute the run: such a device, or the one that training would take here."""
     if accelerator:
-        half, memory = config.training.precision != "float32", nominal_memory(accelerator)
-        return Target(f"one {accelerator}", half, memory)
-    try:
-        return _this_machine(config, max(1, gpus))
-    except HeedfulError as error:
-        problems.append(str(error))
-        return None
-
-
-def _mean_step(checked: _Checked) -> tuple[float, float, float]:
-    """Source tokens, target tokens and operations of a step: an epoch's, divided by its steps."""
-    corpus, model = checked.corpus, checked.config.model
-    totals = np.zeros(3)
-    for weight in np.unique(corpus.weights):  # how often its pairs come in an epoch
-        lengths = corpus.lengths.of(corpus.weights == weight)
-        flops = batch_flops(model, vocab_size=checked.vocabulary.target, lengths=lengths)
-        totals += float(weight) * np.array([*lengths.totals, flops])
-    source_tokens, target_tokens, flops = (totals / checked.schedule.steps_per_epoch).tolist()
-    return source_tokens, target_tokens, flops
-
-
-def _this_machine(config: Config, gpus: int) -> Target:
-    """The device that training would take here."""
+        return Target(f"one {accelerator}", config.training.precision != "float32", nominal_memory(accelerator))
     from heedful.training.machine import device_memory  # torch takes seconds to load
     from heedful.training.setup import training_device
     from heedful.training.step import precision_for
@@ -253,6 +219,18 @@ def _this_machine(config: Config, gpus: int) -> Target:
         return Target("the GPU here", half, memory, is_rehearsed=True)
     shared = f"a {gpus}th of this machine" if gpus > 1 else "this machine"
     return Target(shared, half, None if memory is None else memory // gpus)
+
+
+def _mean_step(checked: _Checked) -> tuple[float, float, float]:
+    """Source tokens, target tokens and operations of a step: an epoch's, divided by its steps."""
+    corpus, vocab_size = checked.corpus, checked.corpus.manifest.vocabularies.target.size
+    totals = np.zeros(3)
+    for weight in np.unique(corpus.weights):  # how often its pairs come in an epoch
+        lengths = corpus.lengths.of(corpus.weights == weight)
+        flops = batch_flops(checked.config.model, vocab_size=vocab_size, lengths=lengths)
+        totals += float(weight) * np.array([*lengths.totals, flops])
+    source_tokens, target_tokens, flops = (totals / checked.schedule.steps_per_epoch).tolist()
+    return source_tokens, target_tokens, flops
 
 
 def _datasheet_speed(accelerator: str, model: ModelConfig) -> Speed:
@@ -271,14 +249,13 @@ def _probed_speed(checked: _Checked) -> Speed:
     from heedful.planning.probe import probe
     from heedful.training.setup import training_device
 
-    try:
+    problems: list[str] = []
+    with noted(problems):
         found = probe(checked.corpus.folder, checked.config, device=training_device("auto"))
-    except HeedfulError as error:
-        raise PlanError([str(error)]) from None
-    capacity = peak_flops(found.device) or found.matmul_flops
-    about = (
-        f"a probe here ({found.device}): {found.steps} steps of {found.target_tokens // found.steps:,} target tokens, "
-        f"nothing compiled, {found.flops_per_second / found.matmul_flops:.0%} of what a large matrix product reached; "
-        "scaled in proportion to the work, and no time lost between processes"
-    )
-    return Speed(found.flops_per_second, capacity, about)
+        about = (
+            f"a probe here ({found.device.name}): {found.steps} steps of {found.target_tokens // found.steps:,} target "
+            f"tokens, nothing compiled, {found.flops_per_second / found.matmul_flops:.0%} of what a large matrix "
+            "product reached; scaled in proportion to the work, and no time lost between processes"
+        )
+        return Speed(found.flops_per_second, found.device.peak or found.matmul_flops, about)
+    raise PlanError(problems)

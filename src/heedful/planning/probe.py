@@ -7,9 +7,8 @@ of tokens; the update, which does not grow with them, is not counted.
 
 from __future__ import annotations
 
-import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,10 +17,10 @@ import torch
 
 from heedful.config import Config
 from heedful.data.micro_batches import micro_batches
-from heedful.model.transformer import Transformer
 from heedful.training.batches import Batches, StepBatch
 from heedful.training.distributed import World
 from heedful.training.flops import batch_flops
+from heedful.training.machine import DeviceFacts, device_facts
 from heedful.training.setup import Task, prepared_run
 
 STEPS = 3
@@ -36,7 +35,7 @@ MATRIX = {"cpu": 1024, "cuda": 8192}
 class Probe:
     """What was measured here."""
 
-    device: str
+    device: DeviceFacts
     steps: int
     target_tokens: int
     seconds: float
@@ -52,8 +51,7 @@ class Probe:
 def probe(data: Path, config: Config, *, device: torch.device) -> Probe:
     """Time a few steps on this device; raises what training would."""
     task = Task(config=config, data=data, run=Path())
-    options = {"device": device, "world": World(), "translate": _no_translations, "report": lambda _: None}
-    prepared = prepared_run(task, **options)
+    prepared = prepared_run(task, device=device, world=World(), translate=lambda *_: [], report=lambda _: None)
     trainer, batches = prepared.trainer, prepared.batches
     sizes = {"model": config.model, "vocab_size": trainer.model.embedding.weight.size(0)}
     seconds, flops, tokens = 0.0, 0.0, 0
@@ -66,7 +64,7 @@ def probe(data: Path, config: Config, *, device: torch.device) -> Probe:
             flops += batch_flops(**sizes, lengths=batches.corpus.lengths.of(batch.pairs))
             tokens += batch.target_tokens
     matmul = _matmul_flops(device, trainer.precision.dtype)
-    return Probe(_device_name(device), STEPS, tokens, seconds, flops, matmul)
+    return Probe(device_facts(device), STEPS, tokens, seconds, flops, matmul)
 
 
 def _part(batches: Batches, step: int, *, on_cpu: bool, **sizes) -> StepBatch:
@@ -78,12 +76,6 @@ def _part(batches: Batches, step: int, *, on_cpu: bool, **sizes) -> StepBatch:
         pairs = pairs[: max(1, int(np.searchsorted(np.cumsum(each), CPU_FLOPS)))]
     source_tokens, target_tokens = lengths.of(pairs).totals
     return StepBatch(step, [batches.micro_batch(0, pairs)], target_tokens, source_tokens, pairs)
-
-
-def _device_name(device: torch.device) -> str:
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return f"{torch.get_num_threads()} threads of a {platform.machine()} CPU"
 
 
 def _matmul_flops(device: torch.device, dtype: torch.dtype) -> float:
@@ -100,7 +92,3 @@ def _seconds(work: Callable[[], object], device: torch.device) -> float:
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     return time.perf_counter() - began
-
-
-def _no_translations(_: Transformer, sources: Sequence[np.ndarray]) -> list[np.ndarray]:
-    raise AssertionError("a probe does not validate")
