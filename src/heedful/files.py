@@ -32,6 +32,8 @@ COMPRESSED = (".gz", ".xz", ".zst")
 """What the name of a compressed text ends in."""
 _MOST_JSON_BYTES = 1 << 28
 """A description of anything is smaller; a larger file is not one."""
+_ErrorType = type[HeedfulError]
+"""What the caller wants raised."""
 LOCK = ".lock"
 """Lies in a folder that a process is writing."""
 _UNFINISHED = re.compile(r"\..+\.(writing|replaced|\d+\.[0-9a-f]{8})|.+\.writing")
@@ -59,9 +61,6 @@ def is_plain_name(name: object) -> bool:
     return isinstance(name, str) and name not in {"", ".", ".."} and name.isprintable() and not set(name) & {"/", "\\"}
 
 
-# Reading
-
-
 def read_small(path: Path, *, most: int = _MOST_JSON_BYTES) -> bytes:
     """The bytes of a regular file of at most so many; raises OSError, as ``read_bytes`` does, for anything else."""
     status = path.stat()
@@ -85,7 +84,7 @@ def json_value(text: bytes | str) -> Any:
         raise ValueError("it is not UTF-8") from None
 
 
-def read_json(path: Path, *, error: type[HeedfulError]) -> dict[str, Any]:
+def read_json(path: Path, *, error: _ErrorType) -> dict[str, Any]:
     """The JSON object in a file; FileNotFoundError and NotADirectoryError are left to the caller, who knows more."""
     try:
         value = json_value(read_small(path))
@@ -100,7 +99,7 @@ def read_json(path: Path, *, error: type[HeedfulError]) -> dict[str, Any]:
     return value
 
 
-def require_format(value: dict[str, Any], path: Path, *, name: str, version: int, error: type[HeedfulError]) -> None:
+def require_format(value: dict[str, Any], path: Path, *, name: str, version: int, error: _ErrorType) -> None:
     """Raise unless an object says that it is of this format and version."""
     if value.get("format") != name:
         raise error(f"{path} does not say that it is a {name}")
@@ -115,9 +114,6 @@ def folder_size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-# Writing
-
-
 def _resolved(path: Path) -> Path:
     """Where a path leads; OSError where its links lead in a circle, for which `resolve` has another error."""
     try:
@@ -126,7 +122,7 @@ def _resolved(path: Path) -> Path:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from None
 
 
-def require_free(path: Path, *, overwrite: bool, error: type[HeedfulError], what: str = "") -> None:
+def require_free(path: Path, *, overwrite: bool, error: _ErrorType, what: str = "") -> None:
     """Raise now what writing a file would raise after hours of work; ``what``: the option that named it."""
     shown = f"{what} {path}" if what else str(path)
     try:
@@ -139,7 +135,7 @@ def require_free(path: Path, *, overwrite: bool, error: type[HeedfulError], what
 
 
 @contextlib.contextmanager
-def new_file(path: Path, *, error: type[HeedfulError]) -> Iterator[IO[bytes]]:
+def new_file(path: Path, *, error: _ErrorType) -> Iterator[IO[bytes]]:
     """A file to fill that takes its place when the block ends. A device or a pipe is written to, never replaced.
 
     A link's target is replaced, not the link. Several processes may write the same file: the last to end wins, whole.
@@ -166,7 +162,7 @@ def new_file(path: Path, *, error: type[HeedfulError]) -> Iterator[IO[bytes]]:
         raise error(f"{path} cannot be written: {reason(problem)}") from None
 
 
-def write_file(path: Path, content: bytes, *, error: type[HeedfulError]) -> Path:
+def write_file(path: Path, content: bytes, *, error: _ErrorType) -> Path:
     """Write a file, and the folders it is in, in one move."""
     with new_file(path, error=error) as file:
         file.write(content)
@@ -185,7 +181,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 @contextlib.contextmanager
-def new_folder(place: Path, *, error: type[HeedfulError], doing: str = "writing") -> Iterator[Path]:
+def new_folder(place: Path, *, error: _ErrorType, doing: str = "writing") -> Iterator[Path]:
     """A folder to fill that takes its place, and that of what is there, when the block ends without an error.
 
     Whether what is there may go is for the caller to ask first (`require_only_ours`). One that a killed process left
@@ -219,7 +215,7 @@ def new_folder(place: Path, *, error: type[HeedfulError], doing: str = "writing"
     shutil.rmtree(replaced, ignore_errors=True)
 
 
-def _clear_leftovers(place: Path, hidden: Path, replaced: Path, *, error: type[HeedfulError], busy: str) -> None:
+def _clear_leftovers(place: Path, hidden: Path, replaced: Path, *, error: _ErrorType, busy: str) -> None:
     if replaced.exists():  # killed between the two renames
         if place.exists():
             shutil.rmtree(replaced)
@@ -254,7 +250,7 @@ def foreign_files(folder: Path, *, ours: Iterable[str]) -> list[str]:
     return sorted(itertools.islice((name for name in finished if name not in known), 10_000))
 
 
-def require_only_ours(folder: Path, *, ours: Iterable[str], error: type[HeedfulError], what: str) -> None:
+def require_only_ours(folder: Path, *, ours: Iterable[str], error: _ErrorType, what: str) -> None:
     """Raise where removing a folder would remove a file, at any depth, that this program did not write.
 
     ``ours``: the paths, below the folder, of what it wrote.
@@ -268,13 +264,7 @@ def require_only_ours(folder: Path, *, ours: Iterable[str], error: type[HeedfulE
 
 
 def require_replaceable(
-    folder: Path,
-    *,
-    overwrite: bool,
-    what: str,
-    is_one: Callable[[Path], bool],
-    ours: Iterable[str],
-    error: type[HeedfulError],
+    folder: Path, *, overwrite: bool, what: str, is_one: Callable[[Path], bool], ours: Iterable[str], error: _ErrorType
 ) -> None:
     """Raise where a new folder must not take a place: one that is taken, unless it is asked for and removes only ours.
 
@@ -290,16 +280,16 @@ def require_replaceable(
             raise error(f"{folder} is there already: give another folder, or --overwrite to replace it")
         if folder.is_dir() and not any(folder.iterdir()):
             return
+        kind = what.split()[-1]
         if not folder.is_dir() or not is_one(folder):
-            kind = what.split()[-1]
             raise error(f"{folder} is not {what}, and only {kind}s are overwritten: give another folder")
-        require_only_ours(folder, ours=ours, error=error, what=what.split()[-1])
+        require_only_ours(folder, ours=ours, error=error, what=kind)
     except OSError as problem:
         raise error(f"{folder} cannot be written: {reason(problem)}") from None
 
 
 @contextlib.contextmanager
-def locked(folder: Path, *, error: type[HeedfulError], busy: str) -> Iterator[None]:
+def locked(folder: Path, *, error: _ErrorType, busy: str) -> Iterator[None]:
     """Keep other processes out of a folder while the block runs; the lock dies with its process, however it ends."""
     if fcntl is None:
         yield

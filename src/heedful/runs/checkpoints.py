@@ -157,7 +157,8 @@ def _mean_weights(folders: list[Path]) -> dict[str, Tensor]:
         require_finite(weights, where=str(folder))
         if sums:
             require_same_shapes(weights, sums, where=str(folder), other="the checkpoints before it")
-        sums = {name: sums.get(name, 0) + tensor.double() for name, tensor in weights.items()}
+        for name, tensor in weights.items():
+            sums[name] = sums[name] + tensor.double() if name in sums else tensor.double()
     return {name: (total / len(folders)).to(weights[name].dtype) for name, total in sums.items()}
 
 

@@ -17,14 +17,7 @@ from heedful.config import Config
 from heedful.errors import CheckpointError
 from heedful.files import new_folder, read_small, reason, require_replaceable
 from heedful.model.transformer import Transformer
-from heedful.runs.checkpoints import (
-    Checkpoint,
-    as_stored,
-    read_checkpoint,
-    require_finite,
-    require_same_shapes,
-    write_tensors,
-)
+from heedful.runs.checkpoints import as_stored, read_checkpoint, require_finite, require_same_shapes, write_tensors
 from heedful.runs.descriptions import MODEL, RUN, STATE, Languages, RunDescription, read_run, write_run
 from heedful.runs.folder import (
     AVERAGED,
@@ -49,8 +42,9 @@ class SavedWeights:
 
     run: Path
     weights_from: Path
+    step: int
     description: RunDescription
-    checkpoint: Checkpoint
+    weights: dict[str, Tensor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,20 +69,15 @@ def read_model(place: Path | str) -> SavedModel:
     the last checkpoints where there is one, and otherwise, or when the run has gone on since, the newest checkpoint.
     """
     saved = read_weights(place)
-    description, weights = saved.description, saved.checkpoint.model
-    config = description.config
-    if config.model.encoder_layers + config.model.decoder_layers > len(weights):  # or they would take hours to build
-        raise CheckpointError(
-            f"{saved.weights_from} is of another model: it has fewer parameters than {RUN} has layers"
-        )
+    known, config, where = saved.description, saved.description.config, str(saved.weights_from)
+    layers = config.model.encoder_layers + config.model.decoder_layers
+    if layers > len(saved.weights):  # or they would take hours to build
+        raise CheckpointError(f"{where} is of another model: it has fewer parameters than {RUN} has layers")
     with torch.device("meta"):
-        model = Transformer(
-            config.model, vocab_size=description.vocab_size, source_vocab_size=description.source_vocab_size
-        )
-    load_weights(model, weights, where=str(saved.weights_from), assign=True)
-    source, target = read_subwords(saved.run, description)
-    step = saved.checkpoint.step
-    return SavedModel(saved.run, saved.weights_from, step, config, description, model.eval(), source, target)
+        model = Transformer(config.model, vocab_size=known.vocab_size, source_vocab_size=known.source_vocab_size)
+    load_weights(model, saved.weights, where=where, assign=True)
+    subwords = read_subwords(saved.run, known)
+    return SavedModel(saved.run, saved.weights_from, saved.step, config, known, model.eval(), *subwords)
 
 
 def read_weights(place: Path | str) -> SavedWeights:
@@ -105,7 +94,7 @@ def read_weights(place: Path | str) -> SavedWeights:
         advice = f"; the one before is {before[-1]}: give that" if before and not named else ""
         raise CheckpointError(f"{error}{advice}") from None
     require_finite(checkpoint.model, where=str(weights_from))
-    return SavedWeights(run, weights_from, description, checkpoint)
+    return SavedWeights(run, weights_from, checkpoint.step, description, checkpoint.model)
 
 
 def read_subwords(run: Path, description: RunDescription) -> tuple[Subwords, Subwords]:

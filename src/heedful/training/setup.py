@@ -250,7 +250,7 @@ def _init_weights(place: Path, corpus: Corpus) -> dict[str, torch.Tensor]:
                 f"{place} has other {side} subwords than {corpus.folder}: prepare the new data with "
                 f"--tokenizer {saved.run}"
             )
-    return saved.checkpoint.model
+    return saved.weights
 
 
 def _validation(task: Task, held_out: Batches, translate: Translate) -> Validation:
