@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 from heedful.text.subwords import Subwords
 
 SUBWORDS = Subwords.train(["the quick brown fox, </s> Größe 37 000 €"] * 5, vocab_size=330)
-ALONE = Tokenizer.from_str(SUBWORDS._json)
+ALONE = Tokenizer.from_str(SUBWORDS.file_text)
 ALONE.encode_special_tokens = True
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=60)

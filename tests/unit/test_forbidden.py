@@ -17,7 +17,7 @@ from heedful.errors import SearchError
 from heedful.search.forbidden import Forbidden, forbidden_tables
 from heedful.search.options import SearchOptions
 from heedful.symbols import END
-from heedful.text.words import SYMBOLS
+from heedful.text.subwords import SYMBOLS
 
 LETTERS = [
     "a",

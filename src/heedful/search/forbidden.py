@@ -18,7 +18,7 @@ from torch import Tensor
 
 from heedful.errors import SearchError
 from heedful.symbols import END
-from heedful.text.words import SYMBOLS
+from heedful.text.subwords import SYMBOLS
 
 _WITHOUT_SPACES = (
     (0x0E00, 0x0EFF),  # Thai, Lao

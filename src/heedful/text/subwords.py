@@ -6,6 +6,10 @@ start of a sentence and inside it), the cut into words, bytes. ``decode(encode(l
 The BPE itself is Hugging Face's `tokenizers`, and its file is all that is saved. Encoding looks each word up in a
 cache and asks the BPE only for new words: text repeats its words, so this is many times faster than encoding lines,
 and a test holds that both give the same ids. This module does not know of files of text, batches or models.
+
+A word is an optional space and a run of letters, of digits, or of anything else; subwords never reach across words. The
+classes are spelled out as code points, not taken from a Unicode database: databases differ between versions of Python
+and of Rust libraries, and the same text must become the same subwords for as long as a model lives.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ import itertools
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +29,6 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 from heedful.errors import SubwordError
 from heedful.files import json_value, read_small, reason, write_file
 from heedful.symbols import CONTROL_TOKENS
-from heedful.text.words import word_pattern
 
 FILE_NAME = "tokenizer.json"
 SMALLEST_VOCABULARY = len(CONTROL_TOKENS) + 256
@@ -34,6 +37,28 @@ CACHED_WORDS = 1 << 20
 """Words remembered in each of two generations: about 400 MiB at most."""
 _BYTES_PER_SUBWORD = 480
 """Training text, in bytes, that a subword should have to itself: about 80 words."""
+_LEARNED = {"version", "added_tokens", "model", "vocab", "merges"}
+"""What may differ between the files of two vocabularies."""
+
+
+def _ranges(text: str) -> tuple[tuple[int, int], ...]:
+    """The first and the last code point of each range, out of their hexadecimal numbers."""
+    return tuple((int(first, 16), int(last, 16)) for first, last in (part.split("-") for part in text.split()))
+
+
+# ASCII, Arabic-Indic, extended Arabic-Indic, Devanagari, Bengali, full width
+_DIGITS = _ranges("30-39 660-669 6F0-6F9 966-96F 9E6-9EF FF10-FF19")
+SYMBOLS = _ranges(
+    "00-1F 21-2F 3A-40 5B-60 7B-A9 AB-B4 B6-B9 BB-BF D7-D7 F7-F7 "  # controls, tab and line ends among them; Latin-1
+    "55A-55F 589-58A 5BE-5BE 5F3-5F4 60C-60D 61B-61F 66A-66D 6D4-6D4 "  # Armenian, Hebrew, Arabic
+    "964-965 E3F-E3F 1361-1368 17D4-17DB "  # danda, baht, Ethiopic, Khmer
+    "2000-200B "  # spaces; the joiners after them belong to words
+    "200E-2BFF 2E00-2E7F "  # punctuation, currency, arrows, mathematics, boxes, dingbats
+    "3000-3004 3008-3020 3030-303F 30FB-30FB "  # CJK punctuation, without the iteration mark and the zero
+    "E000-F8FF FE10-FE1F FE30-FE6F "  # private use, forms for vertical text and small ones
+    "FEFF-FF0F FF1A-FF20 FF3B-FF40 FF5B-FF65 FFE0-FFFF "  # byte order mark, full-width punctuation
+    "1F000-1FAFF"  # emoji and other pictures
+)
 
 
 def sensible_vocab_size(text_bytes: int, *, at_most: int) -> int:
@@ -54,19 +79,26 @@ class Subwords:
     """A vocabulary of subwords with its text pipeline."""
 
     def __init__(self, tokenizer: Tokenizer, *, where: str = "tokenizer") -> None:
-        self._json = tokenizer.to_str()
-        description = json.loads(self._json)
+        self.file_text = tokenizer.to_str()
+        """What `save` writes."""
+        description = json.loads(self.file_text)
         _require_ours(description, where, size=tokenizer.get_vocab_size())
         # Not saved by `tokenizers`: without it the text "</s>" would become the control token.
         tokenizer.encode_special_tokens = True
-        self._tokenizer = tokenizer
-        self._bpe = tokenizer.model
         self._words = re.compile(description["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"]).findall
-        self.vocab_size: int = tokenizer.get_vocab_size()
+        vocabulary = tokenizer.get_vocab()
+        self.vocab_size = len(vocabulary)
         self.dtype: type[np.uint16] | type[np.uint32] = np.uint16 if self.vocab_size <= 1 << 16 else np.uint32
         """The smallest type that holds every id; how ids are stored."""
-        self._bytes = _bytes_of_ids(tokenizer)
-        self._cache = _WordCache(self._bpe, self.dtype)
+        self.tokens = sorted(vocabulary, key=vocabulary.__getitem__)
+        """The name of each id in the saved file, control symbols included; what other engines call a subword."""
+        byte_of = {symbol: byte for byte, symbol in enumerate(_byte_symbols())}
+        self.byte_ids = [vocabulary[symbol] for symbol in byte_of]
+        """The id of each byte."""
+        learned = [bytes(map(byte_of.__getitem__, token)) for token in self.tokens[len(CONTROL_TOKENS) :]]
+        self.id_bytes = [b""] * len(CONTROL_TOKENS) + learned
+        """The bytes that each id spells; those of control ids are none."""
+        self._cache = _WordCache(tokenizer.model, self.dtype)
 
     @classmethod
     def train(cls, lines: Iterable[str], *, vocab_size: int) -> Subwords:
@@ -75,9 +107,8 @@ class Subwords:
         The same lines give the same file to the byte, whatever the number of threads.
         """
         if vocab_size < SMALLEST_VOCABULARY:
-            given = f"a vocabulary of {vocab_size} subwords"
-            raise SubwordError(f"{given} is too small: 256 bytes and {len(CONTROL_TOKENS)} control symbols need "
-                               f"{SMALLEST_VOCABULARY}")  # fmt: skip
+            needed = f"256 bytes and {len(CONTROL_TOKENS)} control symbols need {SMALLEST_VOCABULARY}"
+            raise SubwordError(f"a vocabulary of {vocab_size} subwords is too small: {needed}")
         tokenizer = _untrained()
         # The fixed alphabet, because a learned one (limit_alphabet) is not the same from run to run.
         trainer = trainers.BpeTrainer(
@@ -87,7 +118,9 @@ class Subwords:
             initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
             show_progress=False,
         )
-        tokenizer.train_from_iterator(_in_lists(lines), trainer=trainer)
+        lines = iter(lines)
+        batches = iter(lambda: list(itertools.islice(lines, 4096)), [])  # much faster than single lines
+        tokenizer.train_from_iterator(batches, trainer=trainer)
         return cls(tokenizer)
 
     @classmethod
@@ -95,14 +128,13 @@ class Subwords:
         """The vocabulary that `save` wrote into the folder."""
         path = Path(folder) / FILE_NAME
         try:
-            text = read_small(path).decode("utf-8")
+            data = read_small(path)
         except (FileNotFoundError, NotADirectoryError):
             raise SubwordError(f"there is no subword vocabulary in {folder}: {FILE_NAME} is missing") from None
         except OSError as error:
             raise SubwordError(f"{path} cannot be read: {reason(error)}") from None
-        except UnicodeDecodeError as error:
-            raise SubwordError(f"{path} cannot be read: {error}") from None
         try:
+            text = data.decode("utf-8")
             _require_known_settings(json_value(text), str(path))
             tokenizer = Tokenizer.from_str(text)
         except SubwordError:
@@ -113,48 +145,23 @@ class Subwords:
 
     def save(self, folder: Path) -> Path:
         """Write the vocabulary into the folder and return its file, which Hugging Face's `tokenizers` reads too."""
-        return write_file(Path(folder) / FILE_NAME, self._json.encode(), error=SubwordError)
-
-    @property
-    def file_text(self) -> str:
-        """What `save` writes."""
-        return self._json
+        return write_file(Path(folder) / FILE_NAME, self.file_text.encode(), error=SubwordError)
 
     @property
     def sha256(self) -> str:
         """What the saved file hashes to: two vocabularies are the same when these are."""
-        return hashlib.sha256(self._json.encode()).hexdigest()
+        return hashlib.sha256(self.file_text.encode()).hexdigest()
 
     def words(self, line: str) -> list[str]:
         """The words of a line, each with the space before it: what BPE is applied to."""
         return self._words(_pipeline(line))
 
     @property
-    def tokens(self) -> list[str]:
-        """The name of each id in the saved file, control symbols included; what other engines call a subword."""
-        names = self._tokenizer.get_vocab()
-        return sorted(names, key=names.__getitem__)
-
-    @property
-    def id_bytes(self) -> list[bytes]:
-        """The bytes that each id spells; those of control ids are none."""
-        return self._bytes
-
-    @property
-    def byte_ids(self) -> list[int]:
-        """The id of each byte."""
-        vocabulary = self._tokenizer.get_vocab()
-        return [vocabulary[symbol] for symbol in _byte_symbols()]
-
-    @property
     def merges(self) -> dict[tuple[int, int], tuple[int, int]]:
         """The pairs of ids that BPE merges, each with its rank (lowest first) and the id that comes out."""
-        vocabulary = self._tokenizer.get_vocab()
-        pairs = [tuple(merge) for merge in json.loads(self._json)["model"]["merges"]]
-        return {
-            (vocabulary[left], vocabulary[right]): (rank, vocabulary[left + right])
-            for rank, (left, right) in enumerate(pairs)
-        }
+        model = json.loads(self.file_text)["model"]
+        ids = model["vocab"]
+        return {(ids[a], ids[b]): (rank, ids[a + b]) for rank, (a, b) in enumerate(model["merges"])}
 
     def encode(self, lines: Sequence[str]) -> list[np.ndarray]:
         """The ids of each line, int32, without control ids."""
@@ -173,7 +180,7 @@ class Subwords:
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of the ids; control ids are left out, bytes that are no UTF-8 become U+FFFD."""
-        text = b"".join([self._bytes[id_] for id_ in ids]).decode("utf-8", errors="replace")
+        text = b"".join([self.id_bytes[id_] for id_ in ids]).decode("utf-8", errors="replace")
         return text[1:] if text.startswith(" ") else text
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
@@ -181,14 +188,15 @@ class Subwords:
 
         A subword that holds only part of a character shows those bytes in hexadecimal: ``⟨e2 82⟩``.
         """
-        return [self._piece(int(id_)) for id_ in ids]
+        control = len(CONTROL_TOKENS)
+        return [CONTROL_TOKENS[id_] if id_ < control else _readable(self.id_bytes[id_]) for id_ in map(int, ids)]
 
     def spans(self, ids: Iterable[int]) -> list[tuple[int, int]]:
         """Where each of the ids that `encode` gave stands in the line: its first character and the one after its last.
 
         A subword that holds only part of a character covers it. The space before the line is not part of it.
         """
-        pieces = [self._bytes[int(id_)] for id_ in ids]
+        pieces = [self.id_bytes[int(id_)] for id_ in ids]
         begins = np.frombuffer(b"".join(pieces), np.uint8) & 0xC0 != 0x80  # UTF-8 marks bytes that go on a character
         # For each byte, and for the end, the number of characters begun before it.
         begun = np.concatenate([[0], np.cumsum(begins)]) - 1
@@ -198,19 +206,10 @@ class Subwords:
             for first, after in itertools.pairwise(ends.tolist())
         ]
 
-    def _piece(self, id_: int) -> str:
-        if id_ < len(CONTROL_TOKENS):
-            return CONTROL_TOKENS[id_]
-        try:
-            return self._bytes[id_].decode("utf-8")
-        except UnicodeDecodeError:
-            # Whole characters stay readable; backslashreplace marks only the bytes that are parts.
-            shown = self._bytes[id_].decode("utf-8", errors="surrogateescape")
-            return re.sub(r"[\udc80-\udcff]+", _hexadecimal, shown)
 
-
-def _hexadecimal(match: re.Match[str]) -> str:
-    return "⟨" + match.group().encode("utf-8", errors="surrogateescape").hex(" ") + "⟩"
+def _readable(piece: bytes) -> str:
+    shown = piece.decode("utf-8", errors="surrogateescape")  # which marks the bytes that are parts, and only them
+    return re.sub(r"[\udc80-\udcff]+", lambda part: f"⟨{part[0].encode('utf-8', 'surrogateescape').hex(' ')}⟩", shown)
 
 
 def _pipeline(line: str) -> str:
@@ -253,24 +252,23 @@ def _byte_symbols() -> list[str]:
     return [chr(byte) if byte in visible else chr(256 + next(hidden)) for byte in range(256)]
 
 
-def _bytes_of_ids(tokenizer: Tokenizer) -> list[bytes]:
-    byte_of = {symbol: byte for byte, symbol in enumerate(_byte_symbols())}
-    table = [b""] * tokenizer.get_vocab_size()
-    for symbols, id_ in tokenizer.get_vocab().items():
-        if id_ >= len(CONTROL_TOKENS):
-            table[id_] = bytes(byte_of[symbol] for symbol in symbols)
-    return table
+def word_pattern() -> str:
+    """The regular expression that cuts a line into words; it means the same to Python and to `tokenizers`.
+
+    Every character falls into exactly one of its classes, so the words of a line joined are the line.
+
+    >>> re.findall(word_pattern(), " Zwei Häuser, 37000  Mal!")
+    [' Zwei', ' Häuser', ',', ' 37000', ' ', ' Mal', '!']
+    """
+    digits, symbols = (
+        "".join(f"{_escaped(first)}-{_escaped(last)}" for first, last in ranges) for ranges in (_DIGITS, SYMBOLS)
+    )
+    return f" ?[^ {digits}{symbols}]+| ?[{digits}]+| ?[{symbols}]+| +(?= )| +"
 
 
-def _in_lists(lines: Iterable[str], size: int = 4096) -> Iterator[list[str]]:
-    """tokenizers takes lists much faster than single lines."""
-    batch: list[str] = []
-    for line in lines:
-        batch.append(line)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    yield batch
+def _escaped(code: int) -> str:
+    # \\x{...} is not Python's and \\u.... is not Rust's; the characters themselves are everybody's.
+    return re.escape(chr(code)) if chr(code) in r"\]^-[" else chr(code)
 
 
 def _untrained() -> Tokenizer:
@@ -287,7 +285,7 @@ def _untrained() -> Tokenizer:
 def _require_ours(description: dict, where: str, *, size: int) -> None:
     """A vocabulary made by another program may cut or number differently; using it would be silently wrong."""
     ours = json.loads(_untrained().to_str())
-    model, fixed = description["model"], {key: value for key, value in ours["model"].items() if not _is_learned(key)}
+    model, fixed = description["model"], {key: value for key, value in ours["model"].items() if key not in _LEARNED}
     vocabulary, merges = model.get("vocab") or {}, model.get("merges") or []
     control = [(token["id"], token["content"]) for token in description.get("added_tokens", [])]
     symbols = _byte_symbols()
@@ -301,7 +299,7 @@ def _require_ours(description: dict, where: str, *, size: int) -> None:
         "its ids are not the numbers from 0 on": sorted(vocabulary.values()) != list(range(size)),
         "some of its merges make no subword": not all("".join(merge) in vocabulary for merge in merges),
         "its model has other settings": any(model.get(key) != value for key, value in fixed.items()),
-        **{f"its {key} is another": description.get(key) != ours[key] for key in ours if not _is_learned(key)},
+        **{f"its {key} is another": description.get(key) != ours[key] for key in ours if key not in _LEARNED},
     }
     if any(problems.values()):
         found = "; ".join(problem for problem, found in problems.items() if found)
@@ -312,11 +310,5 @@ def _require_known_settings(file: Any, where: str) -> None:
     """Settings of the model that `tokenizers` may not survive are found before it sees them."""
     model = file.get("model") if isinstance(file, dict) else None
     fixed = json.loads(_untrained().to_str())["model"]
-    if isinstance(model, dict) and any(
-        model[key] != fixed[key] for key in model.keys() & fixed if not _is_learned(key)
-    ):
+    if isinstance(model, dict) and any(model[key] != fixed[key] for key in (model.keys() & fixed) - _LEARNED):
         raise SubwordError(f"{where} is not a vocabulary that heedful made: its model has other settings")
-
-
-def _is_learned(key: str) -> bool:
-    return key in {"version", "added_tokens", "model", "vocab", "merges"}
