@@ -10,8 +10,7 @@ from heedful.data.corpus import Corpus
 from heedful.data.layouts import packed_ids, padded_ids, shape_of
 from heedful.data.micro_batches import Shape, micro_batches, shapes
 from heedful.errors import BatchError
-from heedful.prepare.pipeline import prepare
-from heedful.prepare.request import Request
+from heedful.prepare.pipeline import Request, prepare
 from heedful.symbols import END, PAD, START
 from heedful.text.pairs import tsv
 

@@ -12,8 +12,9 @@ from heedful.cli.terminal import console, plain_table, print_json, progress, vis
 from heedful.config import DataConfig
 from heedful.data.manifest import SIDES
 from heedful.errors import TextError
+from heedful.prepare.encoding import SAMPLE_PAIRS
+from heedful.prepare.pipeline import BOUNDS, Request
 from heedful.prepare.pipeline import prepare as make_corpus
-from heedful.prepare.request import BOUNDS, SAMPLE_PAIRS, Request
 from heedful.runs.folder import bundled_models
 from heedful.text import pairs
 from heedful.text.cleaning import Rules

@@ -185,7 +185,7 @@ def _all_among(values: np.ndarray, ordered: np.ndarray) -> bool:
 class SplitWriter:
     """Takes the pairs of one split, in order, and appends them to the files of a new folder."""
 
-    def __init__(self, folder: Path, *, split: str, id_type: type[np.unsignedinteger]) -> None:
+    def __init__(self, folder: Path, *, split: str, id_type: np.dtype | type[np.unsignedinteger]) -> None:
         self._folder, self._split = folder, split
         (folder / split).mkdir(parents=True)
         little = np.dtype(id_type).newbyteorder("<")

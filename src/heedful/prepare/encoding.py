@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -14,15 +15,17 @@ from heedful.background import Report
 from heedful.config import DataConfig
 from heedful.data import noise
 from heedful.data.corpus import SplitWriter
-from heedful.data.manifest import IntegerType, StoredFile, StoredSplit, TextRecord
+from heedful.data.manifest import SIDES, IntegerType, StoredFile, StoredSplit, TextRecord
 from heedful.errors import SubwordError
-from heedful.prepare.gathering import Gathered, Spool
+from heedful.prepare.gathering import Gathered, Spool, SpoolBlock
 from heedful.prepare.report import SideCounts
-from heedful.prepare.request import SAMPLE_BYTES, Request
 from heedful.text.bpe_dropout import RandomCuts
-from heedful.text.cleaning import Ledger, Rules, length_verdicts
+from heedful.text.cleaning import Rules, length_verdicts
 from heedful.text.subwords import FILE_NAME, Subwords, sensible_vocab_size
 
+SAMPLE_PAIRS, _SAMPLE_BYTES = 500_000, 100_000_000
+"""The vocabulary is learned from at most so much text: more changes it little, and learning needs about a kilobyte of
+memory for each distinct word."""
 _SHARED = "tokenizer"
 _SEPARATE = {"source": "source-tokenizer", "target": "target-tokenizer"}
 
@@ -41,17 +44,13 @@ class Vocabularies:
     def folders(self) -> dict[str, str]:
         return {"source": _SHARED, "target": _SHARED} if self.source is self.target else dict(_SEPARATE)
 
-    def of(self, side: Literal["source", "target"]) -> Subwords:
-        """The subwords of this side."""
-        return self.source if side == "source" else self.target
+    @property
+    def sides(self) -> dict[str, Subwords]:
+        return {"source": self.source, "target": self.target}
 
     @property
-    def id_type(self) -> type[np.uint16] | type[np.uint32]:
-        return np.uint16 if self.source.dtype is self.target.dtype is np.uint16 else np.uint32
-
-    @property
-    def id_type_name(self) -> IntegerType:
-        return "uint16" if self.id_type is np.uint16 else "uint32"
+    def id_type(self) -> IntegerType:
+        return "uint16" if self.source.dtype is self.target.dtype is np.uint16 else "uint32"
 
 
 def given_vocabularies(folder: Path) -> Vocabularies:
@@ -67,26 +66,35 @@ def given_vocabularies(folder: Path) -> Vocabularies:
 
 
 def new_vocabularies(
-    request: Request, spool: Spool, kept: np.ndarray, *, reached: Callable[[int], None]
+    spool: Spool,
+    kept: np.ndarray,
+    *,
+    vocab_size: int | None,
+    separate: bool,
+    sample_pairs: int,
+    seed: int,
+    reached: Callable[[int], None],
 ) -> Vocabularies:
     """Subwords learned from the pairs that are kept, or from a seeded sample of them where they are many."""
-    pairs, total_bytes = int(kept.sum()), spool.source_bytes + spool.target_bytes
-    share = min(
-        1.0, request.sample_pairs / max(1, pairs), SAMPLE_BYTES / max(1, total_bytes * pairs // max(1, spool.pairs))
-    )
-    chosen = kept & _sampled(spool.pairs, share=share, seed=request.seed)
+    pairs, total_bytes = int(kept.sum()), sum(spool.bytes.values())
+    kept_bytes = total_bytes * pairs // max(1, spool.pairs)
+    share = min(1.0, sample_pairs / max(1, pairs), _SAMPLE_BYTES / max(1, kept_bytes))
+    chosen, notes = kept, []
+    if share < 1:
+        drawn = noise.bits(noise.key("vocabulary sample", seed), np.arange(spool.pairs))
+        chosen = kept & (drawn < np.uint64(share * 2.0**64))
+        notes = [f"subwords learned from a sample of {chosen.sum():,} of {pairs:,} pairs"]
     trained = {"trained_on_pairs": int(chosen.sum()), "sampled": share < 1}
-    notes = [f"subwords learned from a sample of {chosen.sum():,} of {pairs:,} pairs"] if share < 1 else []
-    if request.separate_vocabularies:
-        sizes = spool.source_bytes, spool.target_bytes
-        both = []
-        for side, size in zip(_SEPARATE, sizes, strict=True):
-            lines = _lines(spool, chosen, sides=(side,), reached=reached)
-            both.append(_learned(lines, request.vocab_size, size, notes, f"the {side} vocabulary"))
-        return Vocabularies(both[0], both[1], trained, notes)
-    lines = _lines(spool, chosen, sides=("source", "target"), reached=reached)
-    shared = _learned(lines, request.vocab_size, total_bytes, notes, "the vocabulary")
-    return Vocabularies(shared, shared, trained, notes)
+
+    def learned(what: str, *sides: str) -> Subwords:
+        lines = _lines(spool, chosen, sides=sides, reached=reached)
+        return _learned(lines, vocab_size, sum(spool.bytes[side] for side in sides), notes, what)
+
+    if separate:
+        source, target = (learned(f"the {side} vocabulary", side) for side in SIDES)
+    else:
+        source = target = learned("the vocabulary", *SIDES)
+    return Vocabularies(source, target, trained, notes)
 
 
 def _learned(lines: Iterator[str], asked: int | None, text_bytes: int, notes: list[str], what: str) -> Subwords:
@@ -107,24 +115,15 @@ def _learned(lines: Iterator[str], asked: int | None, text_bytes: int, notes: li
     return subwords
 
 
-def _sampled(size: int, *, share: float, seed: int) -> np.ndarray:
-    """Each place with probability ``share``."""
-    if share >= 1:
-        return np.ones(size, bool)
-    return noise.bits(noise.key("vocabulary sample", seed), np.arange(size)) < np.uint64(share * 2.0**64)
-
-
 def _lines(
     spool: Spool, chosen: np.ndarray, *, sides: tuple[str, ...], reached: Callable[[int], None]
 ) -> Iterator[str]:
     start = 0
     for block in spool.blocks():
-        mask = chosen[start : start + len(block.sources)]
+        block_chosen = block.at(np.flatnonzero(chosen[start : start + len(block)]))
         for side in sides:
-            texts = block.sources if side == "source" else block.targets
-            for place in np.flatnonzero(mask).tolist():
-                yield texts[place]
-        start += len(block.sources)
+            yield from block_chosen.texts[side]
+        start += len(block)
         reached(start)
 
 
@@ -143,32 +142,6 @@ class Encoded:
         return sum(text.kept for text in self.texts)
 
 
-class Again:
-    """The training text once more and again, with BPE-dropout."""
-
-    def __init__(self, request: Request, vocabularies: Vocabularies) -> None:
-        self._count, self._longest = request.copies, request.rules.max_length
-        sides = {"source": vocabularies.source, "target": vocabularies.target}
-        self._cuts = {
-            side: RandomCuts(subwords, dropout=request.bpe_dropout, seed=2 * request.seed + number)
-            for number, (side, subwords) in enumerate(sides.items())
-        }
-
-    def copies(
-        self, texts: dict[str, list[str]], plain: dict[str, list[bytes]], dtype: type[np.unsignedinteger]
-    ) -> Iterator[dict[str, list[bytes]]]:
-        """Each copy of some pairs; a side that random cuts make too long is cut as usual."""
-        most = (self._longest - 1) * np.dtype(dtype).itemsize
-        for _ in range(self._count):
-            yield {
-                side: [
-                    ids if len(ids) <= most else usual
-                    for ids, usual in zip(_raw(self._cuts[side], texts[side], dtype), plain[side], strict=True)
-                ]
-                for side in texts
-            }
-
-
 def encoded_text(
     gathered: Gathered,
     *,
@@ -178,69 +151,60 @@ def encoded_text(
     folder: Path,
     split: str,
     tell: Report,
-    again: Again | None = None,
+    copies: int = 1,
+    cuts: dict[str, RandomCuts] | None = None,
 ) -> Encoded:
-    """The second pass: encode, judge lengths, store, count. ``again``: store other cuts instead of the plain one."""
-    sides: dict[str, Subwords] = {"source": vocabularies.source, "target": vocabularies.target}
-    counts = {side: SideCounts(subwords.vocab_size) for side, subwords in sides.items()}
-    per_corpus, start, dtype = [0] * len(gathered.corpora), 0, vocabularies.id_type
+    """The second pass: encode, judge lengths, store, count. ``cuts``: ``copies`` of these, not the plain one."""
+    counts = {side: SideCounts(subwords.vocab_size) for side, subwords in vocabularies.sides.items()}
+    per_corpus, start, dtype = [0] * len(gathered.corpora), 0, np.dtype(vocabularies.id_type)
     writer = SplitWriter(folder, split=split, id_type=dtype)
-    for block in gathered.spool.blocks():
-        name = gathered.corpora[block.corpus].name
-        here = kept[start : start + len(block.sources)]
-        start += len(block.sources)
-        for place in np.flatnonzero(~here).tolist():
-            gathered.ledger.remove(
-                "duplicate", block.sources[place], block.targets[place], corpus=name, line=int(block.lines[place])
-            )
-        places = np.flatnonzero(here)
-        texts = {"source": _at(block.sources, places), "target": _at(block.targets, places)}
-        raw = {side: _raw(subwords, texts[side], dtype) for side, subwords in sides.items()}
-        stay = _judged(texts, raw, block.lines[places], rules, gathered.ledger, name, dtype)
-        texts = {side: _at(texts[side], stay) for side in sides}
-        plain = {side: _at(raw[side], stay) for side in sides}
-        for copy in again.copies(texts, plain, dtype) if again else (plain,):
-            for side in sides:
-                counts[side].add(texts[side], copy[side], dtype=dtype)
-            writer.add(**copy, lines=block.lines[places][stay], corpora=np.full(len(stay), block.corpus))
-        per_corpus[block.corpus] += len(stay)
+    for whole in gathered.spool.blocks():
+        told: dict[str, Any] = {"ledger": gathered.ledger, "corpus": gathered.corpora[whole.corpus].name}
+        here = kept[start : start + len(whole)]
+        start += len(whole)
+        whole.tell(rule="duplicate", places=np.flatnonzero(~here), **told)
+        block = whole.at(np.flatnonzero(here))
+        plain = {side: _raw(subwords, block.texts[side], dtype) for side, subwords in vocabularies.sides.items()}
+        stay = _stays(block, plain, rules, told, dtype.itemsize)
+        block = block.at(np.flatnonzero(stay))
+        plain = {side: list(itertools.compress(raw, stay)) for side, raw in plain.items()}
+        for _ in range(copies):
+            stored = plain
+            if cuts:
+                most = (rules.max_length - 1) * dtype.itemsize
+                stored = {side: _cut_anew(cuts[side], block.texts[side], plain[side], dtype, most) for side in SIDES}
+            for side in SIDES:
+                counts[side].add(block.texts[side], stored[side], dtype=dtype)
+            writer.add(**stored, lines=block.lines, corpora=np.full(len(block), block.corpus))
+        per_corpus[block.corpus] += len(block)
         tell("encoding" if split == "train" else "encoding validation", start, gathered.spool.pairs)
-    stored = writer.close()
     records = tuple(
         TextRecord(text.name, text.weight, read, kept, text.kind, tuple(map(str, text.paths)), text.fields)
         for text, read, kept in zip(gathered.corpora, gathered.read, per_corpus, strict=True)
     )
-    return Encoded(stored, writer.files, records, counts)
+    return Encoded(writer.close(), writer.files, records, counts)
 
 
-def _judged(
-    texts: dict[str, list[str]],
-    raw: dict[str, list[bytes]],
-    lines: np.ndarray,
-    rules: Rules,
-    ledger: Ledger,
-    corpus: str,
-    dtype: type[np.unsignedinteger],
+def _stays(
+    block: SpoolBlock, raw: dict[str, list[bytes]], rules: Rules, told: dict[str, Any], id_bytes: int
 ) -> np.ndarray:
-    """The places that the rules about token counts leave."""
-    width = np.dtype(dtype).itemsize
-    tokens = [np.fromiter(map(len, raw[side]), np.int64, len(lines)) // width + 1 for side in ("source", "target")]
-    stay = np.ones(len(lines), bool)
-    for rule, places in length_verdicts(*tokens, rules=rules).items():
-        stay[places] = False
-        for place in places.tolist():
-            why = f"{tokens[0][place]:,} and {tokens[1][place]:,} tokens"
-            pair = texts["source"][place], texts["target"][place]
-            ledger.remove(rule, *pair, corpus=corpus, line=int(lines[place]), why=why)
-    return np.flatnonzero(stay)
+    """Which pairs the rules about token counts leave."""
+    source, target = (np.fromiter(map(len, raw[side]), np.int64, len(block)) // id_bytes + 1 for side in SIDES)
+    stays = np.ones(len(block), bool)
+    for rule, places in length_verdicts(source, target, rules=rules).items():
+        stays[places] = False
+        block.tell(rule=rule, places=places, sizes=(source, target), unit="tokens", **told)
+    return stays
 
 
-def _raw(subwords: Subwords | RandomCuts, texts: list[str], dtype: type[np.unsignedinteger]) -> list[bytes]:
+def _cut_anew(cuts: RandomCuts, texts: list[str], plain: list[bytes], dtype: np.dtype, most: int) -> list[bytes]:
+    """The texts with random cuts; one that these make longer than ``most`` bytes of ids is cut as usual."""
+    both = zip(_raw(cuts, texts, dtype), plain, strict=True)
+    return [ids if len(ids) <= most else usual for ids, usual in both]
+
+
+def _raw(subwords: Subwords | RandomCuts, texts: Sequence[str], dtype: np.dtype) -> list[bytes]:
     raw = subwords.encode_raw(texts)
-    if subwords.dtype is dtype:
+    if dtype == subwords.dtype:
         return raw
     return [np.frombuffer(ids, subwords.dtype).astype(dtype).tobytes() for ids in raw]
-
-
-def _at(items: list[Any], places: np.ndarray) -> list[Any]:
-    return items if len(places) == len(items) else [items[place] for place in places.tolist()]

@@ -9,39 +9,63 @@ from __future__ import annotations
 import contextlib
 import itertools
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from heedful.background import Report
+from heedful.data.manifest import SIDES
 from heedful.errors import TextError
 from heedful.files import json_value, without_compression
-from heedful.prepare.request import Request
 from heedful.text.cleaning import Cleaner, Ledger, Rules, clean_line, pair_hashes
 from heedful.text.pairs import ParallelText, pair_blocks
-from heedful.text.reading import BadLine, line_blocks, refuse
+from heedful.text.reading import BadLine, line_blocks
 
 _CHARACTERS_PER_TOKEN = 64
 """A side of more than this many characters for each token allowed is too long before its subwords are counted:
 learning subwords from, say, a megabyte without a space would take minutes."""
-
-
 _JSON_ENDINGS = {".jsonl", ".ndjson", ".json"}
 """A file to exclude that is called so holds one JSON value a line."""
 _HEADER = struct.Struct("<IIQQ")
+Sides = tuple[np.ndarray, np.ndarray]
+"""A number for each pair, of its source and of its target."""
 
 
 @dataclass(frozen=True)
 class SpoolBlock:
-    """Some clean pairs of one corpus."""
+    """Some clean pairs of one corpus: their texts by side, and the lines they stood in."""
 
     corpus: int
-    sources: list[str]
-    targets: list[str]
+    texts: dict[str, list[str]]
     lines: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    @cached_property
+    def characters(self) -> Sides:
+        source, target = (np.fromiter(map(len, self.texts[side]), np.int64, len(self)) for side in SIDES)
+        return source, target
+
+    def at(self, places: np.ndarray) -> SpoolBlock:
+        """The pairs at these places alone."""
+        if len(places) == len(self):
+            return self
+        texts = {side: [texts[place] for place in places.tolist()] for side, texts in self.texts.items()}
+        return SpoolBlock(self.corpus, texts, self.lines[places])
+
+    def tell(
+        self, ledger: Ledger, rule: str, places: np.ndarray, *, corpus: str, sizes: Sides | None = None, unit: str = ""
+    ) -> None:
+        """Tell the ledger that a rule removes the pairs at these places, and by which sizes of both sides."""
+        for place in places.tolist():
+            source, target = (texts[place] for texts in self.texts.values())
+            why = " and ".join(f"{size[place]:,}" for size in sizes) + f" {unit}" if sizes else ""
+            ledger.remove(rule, source, target, corpus=corpus, line=int(self.lines[place]), why=why)
 
 
 class Spool(contextlib.AbstractContextManager["Spool"]):
@@ -51,22 +75,20 @@ class Spool(contextlib.AbstractContextManager["Spool"]):
         self._path = path
         self._file = path.open("wb")
         self.pairs = 0
-        self.source_bytes = self.target_bytes = 0
+        self.bytes: dict[str, int] = dict.fromkeys(SIDES, 0)
 
-    def add(self, *, corpus: int, sources: Sequence[str], targets: Sequence[str], lines: np.ndarray) -> None:
-        if not sources:
+    def add(self, block: SpoolBlock) -> None:
+        if not len(block):
             return
-        source, target = ("".join(texts).encode("utf-8") for texts in (sources, targets))
-        self._file.write(_HEADER.pack(corpus, len(sources), len(source), len(target)))
+        joined = ["".join(block.texts[side]).encode("utf-8") for side in SIDES]
+        self._file.write(_HEADER.pack(block.corpus, len(block), *map(len, joined)))
         # Lengths instead of separators: a text may hold any character, line ends too.
-        for texts in (sources, targets):
-            self._file.write(np.fromiter(map(len, texts), np.uint32, len(texts)).tobytes())
-        self._file.write(lines.astype(np.uint32).tobytes())
-        self._file.write(source)
-        self._file.write(target)
-        self.pairs += len(sources)
-        self.source_bytes += len(source)
-        self.target_bytes += len(target)
+        for numbers in (*block.characters, block.lines):
+            self._file.write(numbers.astype(np.uint32).tobytes())
+        for side, text in zip(SIDES, joined, strict=True):
+            self._file.write(text)
+            self.bytes[side] += len(text)
+        self.pairs += len(block)
 
     def blocks(self) -> Iterator[SpoolBlock]:
         self._file.flush()
@@ -74,20 +96,15 @@ class Spool(contextlib.AbstractContextManager["Spool"]):
             while header := file.read(_HEADER.size):
                 corpus, size, source_bytes, target_bytes = _HEADER.unpack(header)
                 counts = np.frombuffer(file.read(12 * size), np.uint32).reshape(3, size)
-                source, target = (file.read(count).decode("utf-8") for count in (source_bytes, target_bytes))
-                yield SpoolBlock(corpus, _slices(source, counts[0]), _slices(target, counts[1]), counts[2])
-
-    def remove(self) -> None:
-        self._file.close()
-        self._path.unlink(missing_ok=True)
+                texts: dict[str, list[str]] = {}
+                for side, count, lengths in zip(SIDES, (source_bytes, target_bytes), counts, strict=False):
+                    text, ends = file.read(count).decode("utf-8"), np.cumsum(lengths, dtype=np.int64).tolist()
+                    texts[side] = [text[start:end] for start, end in itertools.pairwise([0, *ends])]
+                yield SpoolBlock(corpus, texts, counts[2])
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
-
-
-def _slices(text: str, lengths: np.ndarray) -> list[str]:
-    ends = np.cumsum(lengths, dtype=np.int64).tolist()
-    return [text[start:end] for start, end in itertools.pairwise([0, *ends])]
+        self._path.unlink(missing_ok=True)
 
 
 @dataclass
@@ -99,61 +116,52 @@ class Gathered:
     hashes: np.ndarray
     ledger: Ledger
     read: list[int]
-    exclusions: tuple[Exclusion, ...] = ()
-
-
-@dataclass(frozen=True)
-class Exclusion:
-    """A file whose text must not be trained on, and how much of it stood in the training text."""
-
-    path: Path
-    texts: int
-    found: int
+    exclusions: list[dict[str, Any]]
+    """For the report: each file whose text must not be trained on, and how much of it stood in the training text."""
 
 
 def gathered_text(
-    request: Request,
-    *,
     corpora: tuple[ParallelText, ...],
+    *,
     spool: Spool,
     rules: Rules,
+    seed: int,
+    bad_line: BadLine,
     tell: Report,
     validation: Gathered | None = None,
+    exclude: tuple[Path, ...] = (),
 ) -> Gathered:
     """The first pass: read, clean, hash, put aside. Given the validation text, its lines are left out."""
-    ledger, read = Ledger(seed=request.seed), [0] * len(corpora)
-    bad_line: BadLine = refuse if request.on_bad_line == "error" else lambda *_: None
-    cleaner, excluded = Cleaner(rules, ledger=ledger), {}
-    if validation is not None:
-        excluded = {path: _excluded_texts(path, bad_line) for path in request.exclude}
-        everything: set[str] = set().union(*excluded.values())
-        cleaner = Cleaner(rules, ledger=ledger, validation=_sides(validation.spool), excluded=everything)
+    ledger, read = Ledger(seed=seed), [0] * len(corpora)
+    known: dict[str, set[str]] = {side: set() for side in SIDES}
+    for block in validation.spool.blocks() if validation else ():
+        for side in SIDES:
+            known[side].update(block.texts[side])
+    excluded = {path: _excluded_texts(path, bad_line) for path in exclude}
+    everything: set[str] = set().union(*excluded.values())
+    cleaner = Cleaner(rules, ledger=ledger, validation=(known["source"], known["target"]), excluded=everything)
     hashes: list[bytes] = []
-    longest = rules.max_length * _CHARACTERS_PER_TOKEN if rules.judges("too-long") else None
+    longest = rules.max_length * _CHARACTERS_PER_TOKEN if rules.judges("too-long") else np.inf
     for number, corpus in enumerate(corpora):
-        for block in pair_blocks(corpus, on_bad_line=bad_line):
-            sources, targets, lines = cleaner.kept(block, corpus=corpus.name)
-            if longest is not None and max(map(len, sources + targets), default=0) > longest:
-                sources, targets, lines = _shorter(sources, targets, lines, longest, ledger, corpus.name)
-            spool.add(corpus=number, sources=sources, targets=targets, lines=lines)
+        for pairs in pair_blocks(corpus, on_bad_line=bad_line):
+            sources, targets, lines = cleaner.kept(pairs, corpus=corpus.name)
+            block = SpoolBlock(number, {"source": sources, "target": targets}, lines)
+            too_long = np.maximum(*block.characters) > longest
+            block.tell(ledger, "too-long", np.flatnonzero(too_long), corpus=corpus.name, sizes=block.characters,
+                       unit="characters")  # fmt: skip
+            block = block.at(np.flatnonzero(~too_long))
+            spool.add(block)
             if rules.judges("duplicate"):
-                hashes.append(pair_hashes(sources, targets))
-            read[number] += len(block.source)
+                hashes.append(pair_hashes(*block.texts.values()))
+            read[number] += len(pairs.source)
             tell("reading" if validation else "reading validation", sum(read), None)
         if not read[number]:
             raise TextError(f"{corpus.name} is empty")
-    exclusions = tuple(Exclusion(path, len(texts), len(texts & cleaner.excluded)) for path, texts in excluded.items())
-    pairs = np.frombuffer(b"".join(hashes), np.uint64).reshape(-1, 2)
-    return Gathered(corpora, spool, pairs, ledger, read, exclusions)
-
-
-def _sides(spool: Spool) -> tuple[set[str], set[str]]:
-    sources: set[str] = set()
-    targets: set[str] = set()
-    for block in spool.blocks():
-        sources.update(block.sources)
-        targets.update(block.targets)
-    return sources, targets
+    exclusions = [
+        {"file": str(path), "texts": len(texts), "found": len(texts & cleaner.excluded)}
+        for path, texts in excluded.items()
+    ]
+    return Gathered(corpora, spool, np.frombuffer(b"".join(hashes), np.uint64).reshape(-1, 2), ledger, read, exclusions)
 
 
 def _excluded_texts(path: Path, bad_line: BadLine) -> set[str]:
@@ -199,16 +207,3 @@ def _json_texts(value: Any) -> Iterator[str]:
             waiting += value.values()
         elif isinstance(value, list):
             waiting += value
-
-
-def _shorter(
-    sources: list[str], targets: list[str], lines: np.ndarray, longest: int, ledger: Ledger, corpus: str
-) -> tuple[list[str], list[str], np.ndarray]:
-    stay: list[int] = []
-    for place, (source, target) in enumerate(zip(sources, targets, strict=True)):
-        if max(len(source), len(target)) <= longest:
-            stay.append(place)
-        else:
-            why = f"{len(source):,} and {len(target):,} characters"
-            ledger.remove("too-long", source, target, corpus=corpus, line=int(lines[place]), why=why)
-    return [sources[place] for place in stay], [targets[place] for place in stay], lines[stay]

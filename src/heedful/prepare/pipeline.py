@@ -6,9 +6,8 @@ found by their hashes and the vocabulary is learned from what is left.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,14 @@ import numpy as np
 
 from heedful import __version__
 from heedful.background import Report
+from heedful.config import DataConfig, Rule
 from heedful.data.corpus import stored_file
 from heedful.data.manifest import (
     MANIFEST,
     SIDES,
     Manifest,
+    RequestRecord,
+    RulesRecord,
     StoredFile,
     StoredVocabularies,
     StoredVocabulary,
@@ -28,9 +30,9 @@ from heedful.data.manifest import (
     write_manifest,
 )
 from heedful.errors import CorpusError, TextError
-from heedful.files import new_folder, reason, require_only_ours, write_json
+from heedful.files import new_folder, require_only_ours, write_json
 from heedful.prepare.encoding import (
-    Again,
+    SAMPLE_PAIRS,
     Encoded,
     Vocabularies,
     encoded_text,
@@ -39,11 +41,80 @@ from heedful.prepare.encoding import (
 )
 from heedful.prepare.gathering import Gathered, Spool, gathered_text
 from heedful.prepare.report import characters_report, lengths_report, rules_report, vocabulary_report
-from heedful.prepare.request import Request
-from heedful.text.cleaning import Rules, first_of_each
-from heedful.text.reading import require_readable
+from heedful.text.bpe_dropout import RandomCuts
+from heedful.text.cleaning import ALWAYS, RULES, Rules, first_of_each
+from heedful.text.pairs import ParallelText
+from heedful.text.reading import refuse, require_readable
+from heedful.text.subwords import SMALLEST_VOCABULARY
 
 REPORT = "report.json"
+BOUNDS = {
+    "vocab_size": Rule("", at_least=SMALLEST_VOCABULARY, at_most=10_000_000),
+    "max_length": Rule("", at_least=2, at_most=1_000_000_000),
+    "max_ratio": Rule("", at_least=1, at_most=1_000_000_000),
+    "sample_pairs": Rule("", at_least=1, at_most=2**63 - 1),
+    "bpe_dropout": Rule("", at_least=0, below=1),  # of 1, it would leave no subword whole
+    "copies": Rule("", at_least=1, at_most=1000),
+    "seed": Rule("", at_least=0, at_most=2**63 - 1),
+}
+"""What each number may be."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """Everything that decides what the prepared corpus holds."""
+
+    corpora: tuple[ParallelText, ...]
+    validation: tuple[ParallelText, ...] = ()
+    exclude: tuple[Path, ...] = ()
+    vocab_size: int | None = None
+    """None: `DataConfig.vocab_size`, or less for a small corpus."""
+    tokenizer: Path | None = None
+    separate_vocabularies: bool = False
+    rules: Rules = field(
+        default_factory=lambda: Rules(max_length=DataConfig.max_length, max_ratio=DataConfig.max_ratio)
+    )
+    on_bad_line: str = "error"
+    sample_pairs: int = SAMPLE_PAIRS
+    bpe_dropout: float = 0.0
+    copies: int = 1
+    """How often each training pair is stored, its words cut anew each time where ``bpe_dropout`` is above 0."""
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.corpora:
+            raise TextError("nothing to prepare: give --source and --target, --tsv or --jsonl")
+        for corpus in (*self.corpora, *self.validation):
+            if not 0 < corpus.weight < 1000:
+                raise TextError(f"{corpus.name} has weight {corpus.weight:g}: must be above 0 and below 1000")
+        if self.on_bad_line not in ("error", "drop"):
+            raise TextError(f"--on-bad-line {self.on_bad_line}: must be error or drop")
+        unknown = [name for name in self.rules.keep if name not in RULES or name in ALWAYS]
+        if unknown:
+            optional = ", ".join(name for name in RULES if name not in ALWAYS)
+            raise TextError(f"--keep {sorted(unknown)[0]}: there is no such rule; there are {optional}")
+        for name, rule in BOUNDS.items():
+            value = getattr(self.rules if hasattr(self.rules, name) else self, name)
+            if value is not None and not rule.allows(value):
+                raise TextError(f"--{name.replace('_', '-')} {value}: must be {rule.allowed()}")
+        if self.copies > 1 and not self.bpe_dropout:
+            raise TextError(f"--copies {self.copies}: without --bpe-dropout all copies would be the same")
+        if self.tokenizer is not None and (self.vocab_size is not None or self.separate_vocabularies):
+            option = "--separate-vocabularies" if self.vocab_size is None else f"--vocab-size {self.vocab_size}"
+            raise TextError(f"{option}: cannot be had with --tokenizer, whose vocabulary is taken as it is")
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Every file that is read."""
+        return (*(path for text in (*self.corpora, *self.validation) for path in text.paths), *self.exclude)
+
+    def record(self) -> RequestRecord:
+        """The request as the manifest keeps it."""
+        values = {item.name: getattr(self, item.name) for item in dataclasses.fields(RequestRecord)}
+        values["rules"] = RulesRecord(tuple(sorted(self.rules.keep)), self.rules.max_length, self.rules.max_ratio)
+        values["exclude"] = tuple(map(str, self.exclude))
+        values["tokenizer"] = None if self.tokenizer is None else str(self.tokenizer)
+        return RequestRecord(**values)
 
 
 def prepare(
@@ -56,50 +127,42 @@ def prepare(
     ready = given_vocabularies(request.tokenizer) if request.tokenizer else None
     judging_validation = _validation_rules(request)
     with (
-        _new_corpus(output, request, overwrite=overwrite) as folder,
+        new_folder(output, error=CorpusError, doing="preparing") as folder,
         Spool(folder / "validation.spool") as validation_spool,
         Spool(folder / "train.spool") as spool,
     ):
-        validation = gathered_text(
-            request, corpora=request.validation, spool=validation_spool, rules=judging_validation, tell=tell
-        )
+        _require_replaceable(output.resolve(), request, overwrite=overwrite)
+        bad_line = refuse if request.on_bad_line == "error" else lambda *_: None
+        reading: dict[str, Any] = {"seed": request.seed, "bad_line": bad_line, "tell": tell}
+        validation = gathered_text(request.validation, spool=validation_spool, rules=judging_validation, **reading)
         if request.validation:
             _require_some(validation, validation_spool.pairs, "validation pairs")
-        first = gathered_text(
-            request, corpora=request.corpora, spool=spool, rules=request.rules, tell=tell, validation=validation
-        )
+        reading |= {"validation": validation, "exclude": request.exclude}
+        first = gathered_text(request.corpora, spool=spool, rules=request.rules, **reading)
         kept = first_of_each(first.hashes) if request.rules.judges("duplicate") else np.ones(spool.pairs, bool)
         first.hashes = first.hashes[:0]  # a hundred megabytes and more that learning needs
         vocabularies = ready or new_vocabularies(
-            request, spool, kept, reached=lambda done: tell("learning subwords from", done, spool.pairs)
+            spool,
+            kept,
+            vocab_size=request.vocab_size,
+            separate=request.separate_vocabularies,
+            sample_pairs=request.sample_pairs,
+            seed=request.seed,
+            reached=lambda done: tell("learning subwords from", done, spool.pairs),
         )
-        common = {"vocabularies": vocabularies, "folder": folder, "tell": tell}
-        again = Again(request, vocabularies) if request.bpe_dropout else None
-        splits = {"train": encoded_text(first, kept=kept, rules=request.rules, split="train", again=again, **common)}
+        storing: dict[str, Any] = {"vocabularies": vocabularies, "folder": folder, "tell": tell}
+        again = {"copies": request.copies, "cuts": _random_cuts(request, vocabularies)}
+        splits = {"train": encoded_text(first, kept=kept, rules=request.rules, split="train", **again, **storing)}
         if request.validation:
             everything = np.ones(validation_spool.pairs, bool)
             splits["valid"] = encoded_text(
-                validation, kept=everything, rules=judging_validation, split="valid", **common
+                validation, kept=everything, rules=judging_validation, split="valid", **storing
             )
             _require_some(validation, splits["valid"].kept, "validation pairs")
         _require_some(first, splits["train"].kept, "pairs")
         report = _report(request, first, validation, vocabularies, splits)
-        spool.remove()
-        validation_spool.remove()
         _finish(folder, request, report, vocabularies, splits)
     return report
-
-
-@contextlib.contextmanager
-def _new_corpus(output: Path, request: Request, *, overwrite: bool) -> Iterator[Path]:
-    """A folder to fill that becomes the corpus ``output``; only a corpus is replaced, and nothing else with it."""
-    try:
-        place = output.resolve()
-    except (OSError, RuntimeError) as error:  # the current folder is gone, or links lead in a circle
-        raise CorpusError(f"{output} cannot be made: {reason(error)}") from None
-    with new_folder(place, error=CorpusError, doing="preparing") as folder:
-        _require_replaceable(place, request, overwrite=overwrite)
-        yield folder
 
 
 def _require_replaceable(place: Path, request: Request, *, overwrite: bool) -> None:
@@ -120,6 +183,15 @@ def _require_replaceable(place: Path, request: Request, *, overwrite: bool) -> N
             f"nothing says what is in {place}, so it stays: remove it yourself, or give another folder. {error}"
         ) from None
     require_only_ours(place, ours=ours, error=CorpusError, what="corpus")
+
+
+def _random_cuts(request: Request, vocabularies: Vocabularies) -> dict[str, RandomCuts] | None:
+    if not request.bpe_dropout:
+        return None
+    return {
+        side: RandomCuts(subwords, dropout=request.bpe_dropout, seed=2 * request.seed + number)
+        for number, (side, subwords) in enumerate(vocabularies.sides.items())
+    }
 
 
 def _require_some(gathered: Gathered, kept: int, what: str) -> None:
@@ -144,15 +216,13 @@ def _report(
         "pairs": {"read": sum(first.read), "kept": train.kept},
         "corpora": [dataclasses.asdict(record) for record in train.texts],
         "rules": rules_report(first.ledger, request.rules),
-        "exclude": [
-            {"file": str(found.path), "texts": found.texts, "found": found.found} for found in first.exclusions
-        ],
+        "exclude": first.exclusions,
         "vocabulary": {},
         "lengths": {},
         "characters": {},
     }
     for side in SIDES:
-        size = {"size": vocabularies.of(side).vocab_size}
+        size = {"size": vocabularies.sides[side].vocab_size}
         counts = train.counts[side], valid.counts[side] if valid else None
         report["vocabulary"][side] = vocabulary_report(*counts, trained=size | vocabularies.trained)
         report["lengths"][side] = lengths_report(counts[0].lengths)
@@ -181,7 +251,7 @@ def _finish(
     files: dict[str, StoredFile] = {}
     entries: dict[str, StoredVocabulary] = {}
     for side in SIDES:
-        name, subwords = vocabularies.folders[side], vocabularies.of(side)
+        name, subwords = vocabularies.folders[side], vocabularies.sides[side]
         path = subwords.save(folder / name)
         files[f"{name}/{path.name}"] = stored_file(path)
         entries[side] = StoredVocabulary(name, subwords.vocab_size, subwords.sha256)
@@ -190,7 +260,7 @@ def _finish(
     for split in splits.values():
         files |= split.files
     manifest = Manifest(
-        id_type=vocabularies.id_type_name,
+        id_type=vocabularies.id_type,
         vocabularies=StoredVocabularies(**entries),
         corpora=splits["train"].texts,
         validation=splits["valid"].texts if "valid" in splits else (),

@@ -36,14 +36,14 @@ class SideCounts:
         self.lengths = np.zeros(1, np.int64)
         self.bytes = 0
 
-    def add(self, texts: Sequence[str], raw: Sequence[bytes], *, dtype: type[np.unsignedinteger]) -> None:
+    def add(self, texts: Sequence[str], raw: Sequence[bytes], *, dtype: np.dtype) -> None:
         text = "".join(texts)
         self.bytes += len(text) if text.isascii() else len(text.encode("utf-8"))
-        codes = _codes(text)
-        counts = np.bincount(codes) if len(codes) else np.zeros(0, np.int64)
+        codes, width = (text.encode("ascii"), np.uint8) if text.isascii() else (text.encode("utf-32-le"), np.uint32)
+        counts = np.bincount(np.frombuffer(codes, width))
         self.characters[: len(counts)] += counts
         self.subwords += np.bincount(np.frombuffer(b"".join(raw), dtype), minlength=len(self.subwords))
-        tokens = np.fromiter(map(len, raw), np.int64, len(raw)) // np.dtype(dtype).itemsize + 1
+        tokens = np.fromiter(map(len, raw), np.int64, len(raw)) // dtype.itemsize + 1
         found = np.bincount(tokens, minlength=len(self.lengths))
         found[: len(self.lengths)] += self.lengths
         self.lengths = found
@@ -108,12 +108,6 @@ def characters_report(train: SideCounts, valid: SideCounts | None) -> dict[str, 
         for code in by_count[:_UNSEEN_CHARACTERS]
     ]
     return entry
-
-
-def _codes(text: str) -> np.ndarray:
-    if text.isascii():
-        return np.frombuffer(text.encode("ascii"), np.uint8)
-    return np.frombuffer(text.encode("utf-32-le"), np.uint32).astype(np.int64)
 
 
 def described(folder: Path, *, samples: int, seed: int, verify: bool) -> dict[str, Any]:

@@ -76,12 +76,8 @@ class Ledger:
         entry.samples[place : place + 1] = [sample]
 
 
-def clean_lines(lines: Sequence[str | None]) -> list[str | None]:
-    """The lines in NFC without surrounding white space: what is compared, and what is kept."""
-    return [None if line is None else clean_line(line) for line in lines]
-
-
 def clean_line(line: str) -> str:
+    """The line in NFC without surrounding white space: what is compared, and what is kept."""
     return line.strip() if line.isascii() else unicodedata.normalize("NFC", line).strip()
 
 
@@ -97,27 +93,18 @@ class Cleaner:
         excluded: Iterable[str] = (),
     ) -> None:
         self._rules, self._ledger = rules, ledger
-        self._source_validation, self._target_validation = (set(lines) - {""} for lines in validation)
-        self._excluded = set(excluded) - {""}
+        self._validation = [set(lines) - {""} if rules.judges("validation") else set() for lines in validation]
+        self._excluded = set(excluded) - {""} if rules.judges("excluded") else set()
         self.excluded: set[str] = set()
         """The texts of removed pairs, one of which at least was to be excluded."""
-        if not rules.judges("validation"):
-            self._source_validation = self._target_validation = set()
-        if not rules.judges("excluded"):
-            self._excluded = set()
 
     def kept(self, block: PairBlock, *, corpus: str) -> tuple[list[str], list[str], np.ndarray]:
         """The clean source and target texts that stay, and their line numbers."""
         sources, targets, lines = [], [], []
         drop_empty, drop_identical = self._rules.judges("empty"), self._rules.judges("identical")
-        source_validation, target_validation, excluded = (
-            self._source_validation,
-            self._target_validation,
-            self._excluded,
-        )
-        number = block.first_line - 1
-        for source, target in zip(clean_lines(block.source), clean_lines(block.target), strict=True):
-            number += 1
+        (source_validation, target_validation), excluded = self._validation, self._excluded
+        clean = ([None if line is None else clean_line(line) for line in side] for side in (block.source, block.target))
+        for number, (source, target) in enumerate(zip(*clean, strict=True), block.first_line):
             if source is None or target is None:
                 rule = "bad"
             elif drop_empty and not (source and target):
@@ -141,13 +128,8 @@ class Cleaner:
 def pair_hashes(sources: Sequence[str], targets: Sequence[str]) -> bytes:
     """128 bits for each pair, one after the other: equal pairs have equal hashes, and only they."""
     # The length keeps ("ab", "c") apart from ("a", "bc").
-    hashed = hashlib.blake2b
-    return b"".join(
-        [
-            hashed(f"{len(source)} {source}{target}".encode(), digest_size=16).digest()
-            for source, target in zip(sources, targets, strict=True)
-        ]
-    )
+    pairs = (f"{len(source)} {source}{target}".encode() for source, target in zip(sources, targets, strict=True))
+    return b"".join([hashlib.blake2b(pair, digest_size=16).digest() for pair in pairs])
 
 
 def first_of_each(hashes: np.ndarray) -> np.ndarray:

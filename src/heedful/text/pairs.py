@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from heedful.background import in_background
 from heedful.errors import TextError
@@ -128,15 +128,11 @@ def _json_pair(line: str, *, fields: Sequence[str]) -> tuple[str, str] | str:
             return f'no field "{field}"; there are {", ".join(sorted(record))[:200] or "none"}'
         text = record[field]
         if not isinstance(text, str):
-            return f'field "{field}" is {_shown(text)}, not text'
+            shown = {dict: "an object", list: "a list"}.get(type(text)) or json.dumps(text)[:40]
+            return f'field "{field}" is {shown}, not text'
         if "\0" in text:
             return f'field "{field}" holds a NUL character, which no text has'
         if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
             return f'field "{field}" holds half of a surrogate pair, which is no character'
         texts.append(text)
     return texts[0], texts[1]
-
-
-def _shown(value: Any) -> str:
-    kinds = {dict: "an object", list: "a list"}
-    return kinds.get(type(value)) or json.dumps(value)[:40]

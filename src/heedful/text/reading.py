@@ -11,8 +11,8 @@ This module does not know of pairs or of languages.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
-import io
 import lzma
 import os
 import stat
@@ -30,12 +30,7 @@ _ZSTANDARD_INPUT = 256
 """Compressed bytes that are decompressed at once: at most 32,768 times as many come out, 8 MiB."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # UTF-32's marks begin with those of UTF-16, and are looked for first.
-_OTHER_MARKS = {
-    b"\xff\xfe\0\0": "UTF-32",
-    b"\0\0\xfe\xff": "UTF-32",
-    b"\xff\xfe": "UTF-16",
-    b"\xfe\xff": "UTF-16",
-}
+_OTHER_MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 _SAMPLE = 4096
 
 BadLine = Callable[[Path, int, str], None]
@@ -63,7 +58,6 @@ def require_readable(path: Path) -> None:
 
 def text_lines(path: Path) -> Iterator[str]:
     """The lines of a text file, one after the other; a bad one is refused."""
-    require_readable(path)
     for block in line_blocks(path, on_bad_line=_refuse_file):
         for line in block:
             assert line is not None, "a bad line has been refused"
@@ -93,17 +87,18 @@ def line_blocks(path: Path, *, on_bad_line: BadLine = refuse) -> Iterator[list[s
     """The lines of a file in order, in lists; None stands for a bad line that was not refused."""
     done = 0
     for block in _line_bytes(path):
-        lines: list[str | None]
+        lines: list[str | None] = []
         if block is None:
             on_bad_line(path, done + 1, f"longer than {LONGEST_LINE:,} bytes, so it is no line of text")
             lines = [None]
-        elif b"\0" in block or (text := _decoded(block)) is None:
-            numbered = enumerate(block.split(b"\n"), start=done + 1)
-            lines = [_good(line, path, number, on_bad_line) for number, line in numbered]
         else:
-            lines = list(text.split("\n"))
-        if block is not None and b"\r" in block:
-            lines = [line[:-1] if line and line[-1] == "\r" else line for line in lines]
+            if b"\0" not in block:
+                with contextlib.suppress(UnicodeDecodeError):
+                    lines += block.decode("utf-8").split("\n")
+            numbered = enumerate(block.split(b"\n"), start=done + 1) if not lines else ()
+            lines += [_good(line, path, number, on_bad_line) for number, line in numbered]
+            if b"\r" in block:
+                lines = [line[:-1] if line and line[-1] == "\r" else line for line in lines]
         yield lines
         done += len(lines)
 
@@ -144,28 +139,17 @@ def _byte_blocks(path: Path) -> Iterator[bytes]:
         if path.suffix == ".zst":
             yield from _zstandard_blocks(path)
             return
-        with _opened(path) as file:
+        opened = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, Path.open)
+        with opened(path, "rb") as file:
             # The first block is read whole, so that a byte order mark is never split.
             while data := file.read(BLOCK_BYTES):
                 yield data
     except EOFError:
         raise TextError(f"{path} is cut short: the compressed data ends in the middle") from None
-    except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, _ZstandardError) as error:
+    except (gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
         raise TextError(f"{path} is damaged, or not compressed as its name says: {error}") from None
     except OSError as error:
         raise TextError(f"{path} cannot be read: {reason(error)}") from None
-
-
-def _opened(path: Path) -> io.BufferedIOBase:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rb")  # pyright: ignore[reportReturnType]
-    if path.suffix == ".xz":
-        return lzma.open(path, "rb")
-    return path.open("rb")
-
-
-class _ZstandardError(Exception):
-    """What zstandard's own error becomes, so that the package is needed for .zst files alone."""
 
 
 def _zstandard_blocks(path: Path) -> Iterator[bytes]:
@@ -183,7 +167,7 @@ def _zstandard_blocks(path: Path) -> Iterator[bytes]:
                 try:
                     pending += frame.decompress(data)
                 except zstandard.ZstdError as error:
-                    raise _ZstandardError(error) from None
+                    raise zlib.error(str(error)) from None  # who catches it may not have the package
                 complete, data = frame.eof, frame.unused_data
             while len(pending) >= BLOCK_BYTES:
                 yield bytes(pending[:BLOCK_BYTES])
@@ -217,13 +201,6 @@ def _unmarked_encoding(sample: bytes) -> str | None:
     if min(odd) > 0.02 and max(even) < min(odd) / 4:
         return "UTF-16LE"
     return "UTF-16BE" if min(even) > 0.02 and max(odd) < min(even) / 4 else None
-
-
-def _decoded(block: bytes) -> str | None:
-    try:
-        return block.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
 
 
 def _good(line: bytes, path: Path, number: int, on_bad_line: BadLine) -> str | None:
