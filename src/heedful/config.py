@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -17,6 +18,7 @@ from heedful.errors import ConfigError
 T = TypeVar("T", int, float, str, bool)
 _LONGEST_VALUE = 80
 """Characters of a wrong value that a message shows."""
+_BOUNDS = {"at least": operator.ge, "above": operator.gt, "below": operator.lt, "at most": operator.le}
 
 
 @dataclass(frozen=True)
@@ -25,62 +27,58 @@ class Rule:
 
     help: str
     at_least: float | None = None
+    at_most: float | None = None
     above: float | None = None
     below: float | None = None
-    at_most: float | None = None
     choices: tuple[str, ...] = ()
 
     def allows(self, value: Any) -> bool:
-        if self.choices:
-            return value in self.choices
-        return not (
-            (self.at_least is not None and not value >= self.at_least)
-            or (self.above is not None and not value > self.above)
-            or (self.below is not None and not value < self.below)
-            or (self.at_most is not None and not value <= self.at_most)
-        )
+        return value in self.choices if self.choices else all(_BOUNDS[word](value, at) for word, at in self._bounds)
 
     def allowed(self) -> str:
         if self.choices:
             return "one of " + ", ".join(f'"{choice}"' for choice in self.choices)
-        bounds = [("at least", self.at_least), ("above", self.above), ("below", self.below), ("at most", self.at_most)]
-        return " and ".join(f"{word} {bound:,}" for word, bound in bounds if bound is not None)
+        return " and ".join(f"{word} {bound:,}" for word, bound in self._bounds)
+
+    @property
+    def _bounds(self) -> list[tuple[str, float]]:
+        return [(word, at) for word in _BOUNDS if (at := getattr(self, word.replace(" ", "_"))) is not None]
 
 
-def setting(default: T, help: str, **bounds: Any) -> T:  # noqa: A002
-    """A dataclass field with its help text and its allowed values."""
-    return field(default=default, metadata={"rule": Rule(help, **bounds)})
+def setting(default: T, help: str, *bounds: Any, **others: Any) -> T:  # noqa: A002
+    """A dataclass field with its help text and its allowed values: at least and at most, or others by their names."""
+    return field(default=default, metadata={"rule": Rule(help, *bounds, **others)})
 
 
 class _Section:
     """A part of the configuration: valid, or not made."""
 
     def __post_init__(self) -> None:
-        _require_valid(next(name for name, kind in SECTIONS.items() if isinstance(self, kind)), self)
+        section = next(name for name, kind in SECTIONS.items() if isinstance(self, kind))
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}  # pyright: ignore
+        paths = {f"{section}.{key}": value for key, value in values.items()}
+        wrong = {path: bad_value(path, value, type(self)) for path, value in paths.items()}
+        problems = [f"{show(path, paths[path])}: {problem}" for path, problem in wrong.items() if problem]
+        if problems := problems or [problem for _, problem in relations(section, values)]:
+            raise ConfigError(problems)
 
 
 @dataclass(frozen=True)
 class ModelConfig(_Section):
     """Sections 3.1 to 3.5: the network. The defaults are the base model of Table 3."""
 
-    d_model: int = setting(512, "size of every vector that passes between sub-layers", at_least=1, at_most=1_000_000)
-    d_ff: int = setting(2048, "inner size of the feed-forward network", at_least=1, at_most=10_000_000)
-    num_heads: int = setting(8, "attention heads h", at_least=1, at_most=100_000)
-    d_k: int = setting(
-        0, "size of a query and a key in one head; 0: d_model / num_heads", at_least=0, at_most=1_000_000
-    )
-    d_v: int = setting(0, "size of a value in one head; 0: d_model / num_heads", at_least=0, at_most=1_000_000)
-    encoder_layers: int = setting(6, "layers of the encoder", at_least=1, at_most=1_000_000)
-    decoder_layers: int = setting(6, "layers of the decoder", at_least=1, at_most=1_000_000)
+    d_model: int = setting(512, "size of every vector that passes between sub-layers", 1, 1_000_000)
+    d_ff: int = setting(2048, "inner size of the feed-forward network", 1, 10_000_000)
+    num_heads: int = setting(8, "attention heads h", 1, 100_000)
+    d_k: int = setting(0, "size of a query and a key in one head; 0: d_model / num_heads", 0, 1_000_000)
+    d_v: int = setting(0, "size of a value in one head; 0: d_model / num_heads", 0, 1_000_000)
+    encoder_layers: int = setting(6, "layers of the encoder", 1, 1_000_000)
+    decoder_layers: int = setting(6, "layers of the decoder", 1, 1_000_000)
     dropout: float = setting(0.1, "P_drop: on each sub-layer's output and on the embeddings", at_least=0, below=1)
     attention_dropout: float = setting(0.0, "dropout on the attention weights (not in the paper)", at_least=0, below=1)
     positions: str = setting("sinusoidal", "positional encoding (section 3.5)", choices=("sinusoidal", "learned"))
-    max_positions: int = setting(
-        1024, "longest sequence that learned positions can take", at_least=1, at_most=100_000_000
-    )
-    neighbourhood: int = setting(
-        0, "r of restricted self-attention (section 4); 0: every position", at_least=0, at_most=100_000_000
-    )
+    max_positions: int = setting(1024, "longest sequence that learned positions can take", 1, 100_000_000)
+    neighbourhood: int = setting(0, "r of restricted self-attention (section 4); 0: every position", 0, 100_000_000)
 
     @property
     def key_size(self) -> int:
@@ -97,14 +95,14 @@ class ModelConfig(_Section):
 class TrainingConfig(_Section):
     """Section 5: the recipe. What the paper does not give, `residual_scale` first, is ours."""
 
-    steps: int = setting(100_000, "optimiser steps", at_least=1, at_most=10**12)
-    minutes: float = setting(0.0, "stop after so many minutes of training; 0: no limit", at_least=0, at_most=10**9)
-    source_tokens: int = setting(25_000, "source tokens in one step's batch, at most", at_least=1, at_most=10**9)
-    target_tokens: int = setting(25_000, "target tokens in one step's batch, at most", at_least=1, at_most=10**9)
+    steps: int = setting(100_000, "optimiser steps", 1, 10**12)
+    minutes: float = setting(0.0, "stop after so many minutes of training; 0: no limit", 0, 10**9)
+    source_tokens: int = setting(25_000, "source tokens in one step's batch, at most", 1, 10**9)
+    target_tokens: int = setting(25_000, "target tokens in one step's batch, at most", 1, 10**9)
     micro_batches: int = setting(
-        1, "micro-batches that a step's batch is cut into, whatever the number of processes", at_least=1, at_most=16_384
+        1, "micro-batches that a step's batch is cut into, whatever the number of processes", 1, 16_384
     )
-    warmup_steps: int = setting(4000, "steps of linearly rising learning rate (Equation 3)", at_least=1, at_most=10**12)
+    warmup_steps: int = setting(4000, "steps of linearly rising learning rate (Equation 3)", 1, 10**12)
     learning_rate_scale: float = setting(1.0, "factor on Equation 3; the paper's is 1", above=0, at_most=10**6)
     residual_scale: float = setting(
         0.29, "factor on the initial W^O and W_2; the paper gives none, its authors' code has 1", above=0, at_most=1000
@@ -115,48 +113,38 @@ class TrainingConfig(_Section):
     label_smoothing: float = setting(
         0.1, "ε_ls: probability taken from the true class (section 5.4)", at_least=0, below=1
     )
-    checkpoint_minutes: float = setting(
-        10.0, "minutes between checkpoints; 0: by steps alone", at_least=0, at_most=10**9
-    )
-    checkpoint_steps: int = setting(0, "steps between checkpoints; 0: by minutes alone", at_least=0, at_most=10**12)
-    keep_last: int = setting(5, "checkpoints kept beside the best, average_last at least", at_least=1, at_most=10**6)
-    average_last: int = setting(
-        5, "checkpoints averaged for the final model (section 6.1); 1: none", at_least=1, at_most=10**6
-    )
-    validation_steps: int = setting(1000, "steps between validations; 0: never", at_least=0, at_most=10**12)
+    checkpoint_minutes: float = setting(10.0, "minutes between checkpoints; 0: by steps alone", 0, 10**9)
+    checkpoint_steps: int = setting(0, "steps between checkpoints; 0: by minutes alone", 0, 10**12)
+    keep_last: int = setting(5, "checkpoints kept beside the best, average_last at least", 1, 10**6)
+    average_last: int = setting(5, "checkpoints averaged for the final model (section 6.1); 1: none", 1, 10**6)
+    validation_steps: int = setting(1000, "steps between validations; 0: never", 0, 10**12)
     best_by: str = setting("loss", "validation figure that says which checkpoint is best", choices=("loss", "bleu"))
-    patience: int = setting(0, "validations without a better one that end the run; 0: never", at_least=0, at_most=10**6)
-    samples: int = setting(3, "validation sentences translated at each validation", at_least=0, at_most=10**6)
-    log_steps: int = setting(50, "steps between two lines of metrics", at_least=1, at_most=10**9)
-    max_skipped: int = setting(
-        10, "steps in a row without a finite loss and gradient that end the run", at_least=1, at_most=10**9
-    )
+    patience: int = setting(0, "validations without a better one that end the run; 0: never", 0, 10**6)
+    samples: int = setting(3, "validation sentences translated at each validation", 0, 10**6)
+    log_steps: int = setting(50, "steps between two lines of metrics", 1, 10**9)
+    max_skipped: int = setting(10, "steps in a row without a finite loss and gradient that end the run", 1, 10**9)
     precision: str = setting("auto", "auto: bfloat16 on CUDA, else float32", choices=("auto", "bfloat16", "float32"))
     compile: bool = setting(True, "compile the layers on CUDA, which takes a minute at the start")
-    seed: int = setting(1, "the one number all randomness comes from", at_least=0, at_most=2**63 - 1)
+    seed: int = setting(1, "the one number all randomness comes from", 0, 2**63 - 1)
 
 
 @dataclass(frozen=True)
 class SearchConfig(_Section):
     """Section 6.1: how a translation is found."""
 
-    beam_size: int = setting(4, "hypotheses kept at each step", at_least=1, at_most=10_000)
-    length_penalty: float = setting(0.6, "scores are divided by ((5 + length) / 6)^this", at_least=0, at_most=10)
-    max_extra_length: int = setting(50, "longest output: the input's length plus this", at_least=0, at_most=1_000_000)
+    beam_size: int = setting(4, "hypotheses kept at each step", 1, 10_000)
+    length_penalty: float = setting(0.6, "scores are divided by ((5 + length) / 6)^this", 0, 10)
+    max_extra_length: int = setting(50, "longest output: the input's length plus this", 0, 1_000_000)
 
 
 @dataclass(frozen=True)
 class DataConfig(_Section):
     """Section 5.1: the text."""
 
-    vocab_size: int = setting(37_000, "subwords in the vocabulary", at_least=259, at_most=10_000_000)
+    vocab_size: int = setting(37_000, "subwords in the vocabulary", 259, 10_000_000)
     # What learned positions can take by default (model.max_positions): a longer pair could not be used by every model.
-    max_length: int = setting(
-        1024, "tokens of a side, END included, above which a pair is left out", at_least=2, at_most=10**9
-    )
-    max_ratio: float = setting(
-        9.0, "a pair is left out when a side has this many times the other's tokens", at_least=1, at_most=10**9
-    )
+    max_length: int = setting(1024, "tokens of a side, END included, above which a pair is left out", 2, 10**9)
+    max_ratio: float = setting(9.0, "a pair is left out when a side has this many times the other's tokens", 1, 10**9)
 
 
 @dataclass(frozen=True)
@@ -183,18 +171,6 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-def _require_valid(section: str, config: Any) -> None:
-    values = {item.name: getattr(config, item.name) for item in dataclasses.fields(config)}
-    problems = [
-        f"{show(f'{section}.{key}', value)}: {problem}"
-        for key, value in values.items()
-        if (problem := bad_value(f"{section}.{key}", value, type(config)))
-    ]
-    problems = problems or [problem for _, problem in relations(section, values)]
-    if problems:
-        raise ConfigError(problems)
-
-
 def relations(section: str, values: Mapping[str, Any]) -> list[tuple[tuple[str, ...], str]]:
     """What the values of one section must be to each other: the keys concerned, and the complaint."""
     if section != "model":
@@ -212,20 +188,16 @@ def relations(section: str, values: Mapping[str, Any]) -> list[tuple[tuple[str, 
 
 
 def bad_value(path: str, value: Any, section: type | None = None) -> str | None:
+    """What a setting must be, where this value is not that."""
     name, _, key = path.partition(".")
     item = next(item for item in dataclasses.fields(section or SECTIONS[name]) if item.name == key)
-    wanted = type(item.default)
     rule: Rule = item.metadata["rule"]
-    fits = (
-        isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
-        if wanted is float
-        else type(value) is wanted
-    )
-    kind = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}[wanted]
-    if fits and rule.allows(value):
+    wanted = type(item.default)
+    fits = type(value) is wanted or (wanted is float and isinstance(value, (int, float)) and type(value) is not bool)
+    if fits and value == value and rule.allows(value):
         return None
-    allowed = rule.allowed()
-    return f"must be {kind if not rule.choices else ''}{' ' if allowed and not rule.choices else ''}{allowed}"
+    kind = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}[wanted]
+    return "must be " + " ".join(filter(None, ["" if rule.choices else kind, rule.allowed()]))
 
 
 def show(path: str, value: Any) -> str:

@@ -27,11 +27,6 @@ class Preset:
     """Millions of parameters as the paper prints them; None where it prints none."""
 
 
-def base() -> Config:
-    """The base model; every default of `Config` is its value."""
-    return Config()
-
-
 def big() -> Config:
     """The big model for English to German."""
     return Config(
@@ -48,8 +43,8 @@ def big_en_fr() -> Config:
 
 def table3(**changes: Any) -> Config:
     """The base model with one row's changes. Table 3 is scored without checkpoint averaging."""
-    training = {key: changes.pop(key) for key in ("label_smoothing",) if key in changes}
-    return Config(model=ModelConfig(**changes), training=TrainingConfig(average_last=1, **training))
+    smoothing = changes.pop("label_smoothing", TrainingConfig.label_smoothing)
+    return Config(model=ModelConfig(**changes), training=TrainingConfig(average_last=1, label_smoothing=smoothing))
 
 
 def parser(vocab_size: int = 16_000) -> Config:
@@ -59,22 +54,15 @@ def parser(vocab_size: int = 16_000) -> Config:
     rate, which were tuned on section 22 of the treebank: the base model's rate is taken, on the attention weights too.
     """
     return Config(
-        model=replace(_model(1024, num_heads=16, layers=4, dropout=0.1), attention_dropout=0.1),
+        model=_model(1024, layers=4, num_heads=16, dropout=0.1, attention_dropout=0.1),
         search=SearchConfig(beam_size=21, length_penalty=0.3, max_extra_length=300),
         data=DataConfig(vocab_size=vocab_size),
     )
 
 
-def _model(d_model: int, *, num_heads: int, layers: int, dropout: float) -> ModelConfig:
+def _model(d_model: int, *, layers: int, **others: Any) -> ModelConfig:
     """A model of the paper's proportions."""
-    return ModelConfig(
-        d_model=d_model,
-        d_ff=4 * d_model,
-        num_heads=num_heads,
-        encoder_layers=layers,
-        decoder_layers=layers,
-        dropout=dropout,
-    )
+    return ModelConfig(d_model=d_model, d_ff=4 * d_model, encoder_layers=layers, decoder_layers=layers, **others)
 
 
 def _recipe(tokens: int, **changes: Any) -> TrainingConfig:
@@ -147,12 +135,7 @@ def multi30k() -> Config:
     return Config(
         model=_model(256, num_heads=4, layers=3, dropout=0.3),
         training=_recipe(
-            8192,
-            steps=10_000,
-            warmup_steps=1000,
-            learning_rate_scale=0.5,
-            residual_scale=1.0,
-            checkpoint_steps=500,
+            8192, steps=10_000, warmup_steps=1000, learning_rate_scale=0.5, residual_scale=1.0, checkpoint_steps=500
         ),
         search=SearchConfig(length_penalty=1.4),
         data=DataConfig(vocab_size=8000),
@@ -164,7 +147,7 @@ def _row(name: str, row: str, about: str, paper_parameters: int | None = None, /
 
 
 ALL: tuple[Preset, ...] = (
-    Preset("base", "Table 3, section 5", "the paper's base model", base, 65),
+    Preset("base", "Table 3, section 5", "the paper's base model", Config, 65),
     Preset("big", "Table 3, section 6.1", "the paper's big model, en-de", big, 213),
     Preset("big-en-fr", "section 6.1", "the big model for en-fr: dropout 0.1, 32,000 word pieces", big_en_fr),
     _row("a-h1", "A", "1 head of 512", num_heads=1),
@@ -212,7 +195,7 @@ def resolve(
     """
     from_file, named_in_file = read_toml(file) if file else ({}, None)
     named = name or named_in_file
-    return apply(preset(named).make() if named else otherwise or base(), from_file, read_settings(settings))
+    return apply(preset(named).make() if named else otherwise or Config(), from_file, read_settings(settings))
 
 
 def parameter_count(model: ModelConfig, *, vocab_size: int, source_vocab_size: int | None = None) -> int:

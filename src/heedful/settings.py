@@ -6,6 +6,7 @@ This module knows nothing of presets: it is handed a complete `Config` to start 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
 import tomllib
@@ -79,8 +80,10 @@ def read_settings(settings: Iterable[str]) -> dict[str, Given]:
     """The ``a.b=c`` of the command line; c is read as TOML, and as plain text where that fails."""
     given: dict[str, Given] = {}
     for text in settings:
-        path, equals, value = text.partition("=")
-        given[path.strip()] = Given(_parse_value(value.strip()) if equals else None, f"--set {text:.100}")
+        path, equals, value = (part.strip() for part in text.partition("="))
+        with contextlib.suppress(ValueError, RecursionError):
+            value = tomllib.loads(f"value = {value}")["value"]
+        given[path] = Given(value if equals else None, f"--set {text:.100}")
     return given
 
 
@@ -89,9 +92,7 @@ def apply(config: Config, *layers: Mapping[str, Given]) -> Config:
 
     Raises one `ConfigError` that names every unknown key and every value that is not allowed.
     """
-    given: dict[str, Given] = {}
-    for layer in layers:
-        given.update(layer)
+    given = {path: item for layer in layers for path, item in layer.items()}
     problems: list[str] = []
     values = describe(config)
     bad: set[str] = set()
@@ -105,7 +106,8 @@ def apply(config: Config, *layers: Mapping[str, Given]) -> Config:
             bad.add(path)
             continue
         section, key = path.split(".")
-        values[section][key] = _coerce(SECTIONS[section], key, item.value)
+        is_float = isinstance(getattr(SECTIONS[section], key), float)
+        values[section][key] = float(item.value) if is_float else item.value
     for section in SECTIONS:
         for keys, problem in relations(section, values[section]):
             paths = [f"{section}.{key}" for key in keys]
@@ -127,18 +129,6 @@ def _unknown_key(path: str) -> str | None:
     if key not in known:
         return f"no setting of that name in {section}{did_you_mean(key, known)}"
     return None
-
-
-def _coerce(section: type, key: str, value: Any) -> Any:
-    default = next(item.default for item in dataclasses.fields(section) if item.name == key)
-    return float(value) if isinstance(default, float) else value
-
-
-def _parse_value(text: str) -> Any:
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except (ValueError, RecursionError):
-        return text
 
 
 def _line_of(text: str, section: str, key: str) -> int:
