@@ -16,6 +16,7 @@ from typing import Any
 from rivals.contestants import OURS, ToolkitError
 from rivals.engine import Search, Sizes
 
+from heedful.config import describe
 from heedful.errors import CheckpointError
 from heedful.evaluation.translation_scores import bleu
 from heedful.export.marian_model import write_marian
@@ -23,7 +24,6 @@ from heedful.runs.checkpoints import newest_sound, read_checkpoint
 from heedful.runs.descriptions import read_run
 from heedful.runs.folder import AVERAGED
 from heedful.runs.models import read_model, read_subwords
-from heedful.settings import describe
 from heedful.text.subwords import Subwords
 
 MAX_EXTRA = 50

@@ -10,9 +10,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from heedful.config import Config, DataConfig, ModelConfig, SearchConfig, TrainingConfig, did_you_mean
+from heedful.config import (
+    Config,
+    DataConfig,
+    ModelConfig,
+    SearchConfig,
+    TrainingConfig,
+    apply,
+    did_you_mean,
+    read_settings,
+    read_toml,
+)
 from heedful.errors import ConfigError
-from heedful.settings import apply, read_settings, read_toml
 
 
 @dataclass(frozen=True)

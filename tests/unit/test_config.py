@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from heedful.config import SECTIONS, Config, ModelConfig, TrainingConfig
+from heedful.config import SECTIONS, Config, ModelConfig, TrainingConfig, describe, to_toml
 from heedful.errors import ConfigError, HeedfulError
 from heedful.presets import ALL, BY_NAME, resolve
-from heedful.settings import describe, to_toml
 
 
 def test_the_defaults_are_the_papers_base_model() -> None:

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from heedful.cli.options import AsJson, Configured, whole_number
 from heedful.cli.terminal import console, plain_table, print_json, print_result, print_text
+from heedful.config import describe, to_toml
 from heedful.presets import ALL, parameter_count, preset, resolve
-from heedful.settings import describe, to_toml
 
 
 def presets(

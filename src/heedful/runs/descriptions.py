@@ -17,11 +17,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from heedful.config import SECTIONS, Config
+from heedful.config import SECTIONS, Config, describe
 from heedful.data.manifest import SIDES, StoredVocabularies
 from heedful.errors import CheckpointError, ConfigError, NotARunError
 from heedful.files import is_plain_name, read_json, require_format, write_json
-from heedful.settings import describe
 from heedful.typed import typed
 
 RUN, STATUS = "run.json", "status.json"

@@ -14,12 +14,12 @@ from typing import Any
 
 import torch
 
+from heedful.config import describe
 from heedful.errors import CheckpointError, HeedfulError, TrainingError
 from heedful.runs.checkpoints import Checkpoint, prune, scheduled_entries, write_average, write_checkpoint
 from heedful.runs.descriptions import Best, Status, read_status, write_status
 from heedful.runs.folder import locked_run
 from heedful.runs.metrics import SkippedLine, ValidationWall, append_line
-from heedful.settings import describe
 from heedful.training import events
 from heedful.training.batches import StepBatch, prefetched
 from heedful.training.distributed import agree, join, leave
