@@ -16,16 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from heedful.data.manifest import (
-    SIDES,
-    Shard,
-    StoredFile,
-    StoredSide,
-    StoredSplit,
-    check_files,
-    damaged,
-    read_manifest,
-)
+from heedful.data.manifest import SIDES, Shard, StoredFile, StoredSide, StoredSplit, check_files, damaged, read_manifest
 from heedful.errors import CorpusError
 from heedful.files import sha256
 
@@ -156,17 +147,16 @@ class Corpus:
             problems[self._stored.corpora] = "names a text that the manifest does not"
         for name in SIDES:
             side, stored = getattr(self, name), getattr(self._stored, name)
-            ends = np.cumsum(side.id_counts, dtype=np.uint64)
+            ends, begins = np.cumsum(side.id_counts, dtype=np.uint64), side.first_ids.astype(np.uint64)
             fits = np.array_equal(side.offsets[1:], ends[:-1]) and not side.offsets[:1].any()
             if not fits or int(ends[-1] if len(ends) else 0) != stored.ids:
                 problems[stored.offsets] = f"does not fit {stored.lengths}"
-            elif not _all_among(side.first_ids.astype(np.uint64), side.offsets):
+            elif np.equal(*(np.searchsorted(side.offsets, begins, side=end) for end in ("left", "right"))).any():
                 problems[stored.offsets] = "a pair lies in two shards"
             size = getattr(self.manifest.vocabularies, name).size
             if ids and any(shard.max(initial=0) >= size for shard in side.shards):
-                problems[stored.shards[0].file] = (
-                    f"these ids, or those of the next shards, exceed the {size:,} subwords"
-                )
+                beyond = f"these ids, or those of the next shards, exceed the {size:,} subwords"
+                problems[stored.shards[0].file] = beyond
         if problems:
             raise CorpusError(damaged(self.folder, problems))
 
@@ -176,10 +166,6 @@ class Corpus:
             return np.empty(0, dtype)
         # A plain array over the map: indexing a memmap object costs several times more.
         return np.asarray(np.memmap(path, dtype=dtype, mode="r"))
-
-
-def _all_among(values: np.ndarray, ordered: np.ndarray) -> bool:
-    return bool((np.searchsorted(ordered, values) < np.searchsorted(ordered, values, side="right")).all())
 
 
 class SplitWriter:

@@ -180,27 +180,22 @@ class Manifest:
         texts = self.corpora if name == "train" else self.validation
         if split.pairs < 0 or (split.pairs and not texts):
             raise ValueError(f"splits.{name!r:.80} has {_count(split.pairs)} pairs of {len(texts)} texts")
-        self._require_file(split.lines, f"{name}/lines.bin", size=4 * split.pairs)
-        self._require_file(split.corpora, f"{name}/corpora.bin", size=2 * split.pairs)
+        expected = [(split.lines, "lines.bin", 4 * split.pairs), (split.corpora, "corpora.bin", 2 * split.pairs)]
         for side in SIDES:
-            self._require_side(f"{name}/{side}", getattr(split, side), pairs=split.pairs)
-
-    def _require_side(self, prefix: str, side: StoredSide, *, pairs: int) -> None:
-        self._require_file(side.lengths, f"{prefix}-lengths.bin", size=_WIDTHS[side.length_type] * pairs)
-        self._require_file(side.offsets, f"{prefix}-offsets.bin", size=8 * pairs)
-        begins = [shard.first_id for shard in side.shards]
-        if begins[:1] != [0] and (begins or side.ids):
-            raise ValueError(f"the shards of {prefix!r:.80} do not begin with the first id")
-        for number, (shard, end) in enumerate(zip(side.shards, [*begins[1:], side.ids], strict=False)):
-            ids = end - shard.first_id
-            self._require_file(shard.file, f"{prefix}-{number:05d}.bin", size=_WIDTHS[self.id_type] * ids)
-
-    def _require_file(self, name: str, expected: str, *, size: int) -> None:
-        if name != expected or name not in self.files:
-            raise ValueError(f"files does not name {expected!r:.80}")
-        stored = self.files[name].bytes
-        if stored != size:
-            raise ValueError(f"{name!r:.80} has {_count(stored)} bytes, and {_count(size)} by what it counts")
+            stored: StoredSide = getattr(split, side)
+            begins = [shard.first_id for shard in stored.shards]
+            if begins[:1] != [0] and (begins or stored.ids):
+                raise ValueError(f"the shards of {f'{name}/{side}'!r:.80} do not begin with the first id")
+            expected.append((stored.lengths, f"{side}-lengths.bin", _WIDTHS[stored.length_type] * split.pairs))
+            expected.append((stored.offsets, f"{side}-offsets.bin", 8 * split.pairs))
+            for number, (shard, end) in enumerate(zip(stored.shards, [*begins[1:], stored.ids], strict=False)):
+                size = _WIDTHS[self.id_type] * (end - shard.first_id)
+                expected.append((shard.file, f"{side}-{number:05d}.bin", size))
+        for file, usual, size in expected:
+            if file != f"{name}/{usual}" or file not in self.files:
+                raise ValueError(f"files does not name {f'{name}/{usual}'!r:.80}")
+            if (written := self.files[file].bytes) != size:
+                raise ValueError(f"{file!r:.80} has {_count(written)} bytes, and {_count(size)} by what it counts")
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -239,26 +234,23 @@ def check_files(folder: Path, manifest: Manifest, *, contents: bool) -> None:
     """Raise for the files that are missing, of another size, or, with ``contents``, changed; all of them are named."""
 
     def problem(name: str) -> str | None:
-        return _problem(Path(folder) / name, manifest.files[name], contents=contents)
+        path, stored = Path(folder) / name, manifest.files[name]
+        try:
+            if not path.is_file():
+                return "missing"
+            size = path.stat().st_size
+            if size != stored.bytes:
+                return f"{size:,} bytes where {_count(stored.bytes)} were written"
+            if contents and sha256(path) != stored.sha256:
+                return "its contents have changed since it was prepared"
+        except OSError as error:
+            return f"cannot be read: {reason(error)}"
+        return None
 
     with concurrent.futures.ThreadPoolExecutor() as pool:  # hashing lets go of the interpreter's lock
         found = dict(zip(manifest.files, pool.map(problem, manifest.files), strict=True))
     if problems := {name: problem for name, problem in found.items() if problem}:
         raise CorpusError(damaged(folder, problems))
-
-
-def _problem(path: Path, stored: StoredFile, *, contents: bool) -> str | None:
-    try:
-        if not path.is_file():
-            return "missing"
-        size = path.stat().st_size
-        if size != stored.bytes:
-            return f"{size:,} bytes where {_count(stored.bytes)} were written"
-        if contents and sha256(path) != stored.sha256:
-            return "its contents have changed since it was prepared"
-    except OSError as error:
-        return f"cannot be read: {reason(error)}"
-    return None
 
 
 def damaged(folder: Path, problems: dict[str, str]) -> str:
