@@ -280,23 +280,18 @@ def read_toml(path: Path) -> tuple[dict[str, Given], str | None]:
     return given, preset
 
 
-def read_settings(settings: Iterable[str]) -> dict[str, Given]:
-    """The ``a.b=c`` of the command line; c is read as TOML, and as plain text where that fails."""
-    given: dict[str, Given] = {}
+def apply(config: Config, from_file: Mapping[str, Given], settings: Iterable[str]) -> Config:
+    """``config`` with the values of a file laid over it, and over those each ``a.b=c`` of the command line.
+
+    c is read as TOML, and as plain text where that fails. Raises one `ConfigError` that names every unknown key and
+    every value that is not allowed.
+    """
+    given = dict(from_file)
     for text in settings:
         path, equals, value = (part.strip() for part in text.partition("="))
         with contextlib.suppress(ValueError, RecursionError):
             value = tomllib.loads(f"value = {value}")["value"]
         given[path] = Given(value if equals else None, f"--set {text:.100}")
-    return given
-
-
-def apply(config: Config, *layers: Mapping[str, Given]) -> Config:
-    """``config`` with the given values laid over it, later layers over earlier ones.
-
-    Raises one `ConfigError` that names every unknown key and every value that is not allowed.
-    """
-    given = {path: item for layer in layers for path, item in layer.items()}
     problems: list[str] = []
     values = describe(config)
     bad: set[str] = set()

@@ -10,17 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from heedful.config import (
-    Config,
-    DataConfig,
-    ModelConfig,
-    SearchConfig,
-    TrainingConfig,
-    apply,
-    did_you_mean,
-    read_settings,
-    read_toml,
-)
+from heedful.config import Config, DataConfig, ModelConfig, SearchConfig, TrainingConfig, apply, did_you_mean, read_toml
 from heedful.errors import ConfigError
 
 
@@ -204,7 +194,7 @@ def resolve(
     """
     from_file, named_in_file = read_toml(file) if file else ({}, None)
     named = name or named_in_file
-    return apply(preset(named).make() if named else otherwise or Config(), from_file, read_settings(settings))
+    return apply(preset(named).make() if named else otherwise or Config(), from_file, settings)
 
 
 def parameter_count(model: ModelConfig, *, vocab_size: int, source_vocab_size: int | None = None) -> int:
