@@ -27,7 +27,7 @@ class Appearances:
         self._samples: list[_Sample] = []
         if weights is not None and not np.all(weights == 1):
             self._whole = np.repeat(np.arange(len(lengths), dtype=np.uint32), weights.astype(np.int64))
-            self._samples = [_Sample(weights, share, lengths) for share in _shares(weights)]
+            self._samples = [_Sample(weights, share, lengths) for share in np.unique(weights % 1).tolist() if share > 0]
 
     def __len__(self) -> int:
         whole = len(self._lengths) if self._whole is None else len(self._whole)
@@ -73,10 +73,6 @@ class _Sample:
         count = len(self._line)
         places = ((np.arange(self.size) + noise.fraction(key)) * (count / self.size)).astype(np.int64)
         return self._line[order[np.minimum(places, count - 1)]]
-
-
-def _shares(weights: np.ndarray) -> list[float]:
-    return [float(share) for share in np.unique(weights % 1) if share > 0]
 
 
 def _window_maxima(values: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:

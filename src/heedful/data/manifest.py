@@ -160,21 +160,19 @@ class Manifest:
         if outside := [name for name in self.files if not all(map(is_plain_name, name.split("/")))]:
             raise ValueError(f"files names {outside[0]!r:.80}, which is not a place inside the folder")
         for side in SIDES:
-            self._require_vocabulary(side, getattr(self.vocabularies, side))
+            stored: StoredVocabulary = getattr(self.vocabularies, side)
+            file = self.files.get(f"{stored.folder}/{TOKENIZER}")
+            if not is_plain_name(stored.folder) or file is None or file.sha256 != stored.sha256:
+                raise ValueError(f"vocabularies.{side} is not the file of subwords in {stored.folder!r:.80}")
+            if not 0 < stored.size <= 1 << 8 * _WIDTHS[self.id_type]:
+                size = _count(stored.size)
+                raise ValueError(f"vocabularies.{side}.size is {size}, which {self.id_type} cannot number")
         for record in (*self.corpora, *self.validation):
             if not 0 < record.weight < _MOST_WEIGHT:
-                raise ValueError(
-                    f"the weight of {record.name!r:.80} is {record.weight}, not between 0 and {_MOST_WEIGHT}"
-                )
+                weight = f"the weight of {record.name!r:.80} is {record.weight}"
+                raise ValueError(f"{weight}, not between 0 and {_MOST_WEIGHT}")
         for name, split in self.splits.items():
             self._require_split(name, split)
-
-    def _require_vocabulary(self, side: str, stored: StoredVocabulary) -> None:
-        file = self.files.get(f"{stored.folder}/{TOKENIZER}")
-        if not is_plain_name(stored.folder) or file is None or file.sha256 != stored.sha256:
-            raise ValueError(f"vocabularies.{side} is not the file of subwords in {stored.folder!r:.80}")
-        if not 0 < stored.size <= 1 << 8 * _WIDTHS[self.id_type]:
-            raise ValueError(f"vocabularies.{side}.size is {_count(stored.size)}, which {self.id_type} cannot number")
 
     def _require_split(self, name: str, split: StoredSplit) -> None:
         texts = self.corpora if name == "train" else self.validation
@@ -205,10 +203,8 @@ def read_manifest(folder: Path) -> Manifest:
         value = read_json(path, error=CorpusError)
         require_format(value, path, name=_FORMAT, version=_VERSION, error=CorpusError)
     except (FileNotFoundError, NotADirectoryError):
-        missing = not Path(folder).exists()
-        problem = (
-            f"there is no folder {folder}" if missing else f"{folder} is not a prepared corpus: no {MANIFEST} in it"
-        )
+        other = f"{folder} is not a prepared corpus: no {MANIFEST} in it"
+        problem = other if Path(folder).exists() else f"there is no folder {folder}"
         raise CorpusError(f"{problem}; `heedful prepare` makes one") from None
     except CorpusError as error:
         raise CorpusError(f"{error}: prepare the corpus again") from None
