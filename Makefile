@@ -8,7 +8,7 @@ TEST_ENV := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long test-wheel lint format bench wheel clean
+.PHONY: help setup demo test test-long test-gpu test-wheel lint format bench wheel clean
 
 help: ## show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -30,6 +30,9 @@ test: $(STAMP) ## run the tests (a few minutes)
 
 test-long: $(STAMP) ## run the tests that take many minutes too
 	$(TEST_ENV) $(BIN)/python -m pytest -m long
+
+test-gpu: $(STAMP) ## run the tests that need a CUDA device
+	$(BIN)/python -m pytest -m gpu tests/gpu
 
 test-wheel: $(STAMP) ## build the wheel, install it into an empty environment, run it
 	bash tests/system/wheel.sh $(BIN)/python

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from heedful.model.attention_kernels import choose_attention
+from heedful.model.attention_kernels import padded_attention
 from heedful.model.transformer import Transformer
 from heedful.search.engine import Hypothesis, Sentence
 from heedful.search.model_search import ModelSearch, in_half_precision
@@ -28,7 +28,7 @@ BAR = 65_000
 def random_model(vocab_size: int, **sizes: Any) -> Transformer:
     torch.manual_seed(0)
     model = Transformer(vocab_size=vocab_size, **sizes)
-    return model.use(choose_attention(model.config, device="cuda", half_precision=False)).eval()
+    return model.use(padded_attention(model.config)).eval()
 
 
 def random_sentences(count: int, *, longest: int, vocab_size: int, seed: int = 0) -> list[Sentence]:

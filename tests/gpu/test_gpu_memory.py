@@ -16,10 +16,6 @@ from heedful.training.distributed import World
 from heedful.training.setup import built_model
 from heedful.training.step import Trainer, precision_for
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
-]
 BUDGETS = ("training.source_tokens=8192", "training.target_tokens=8192")
 
 

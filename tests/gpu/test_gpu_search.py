@@ -9,17 +9,13 @@ import pytest
 import torch
 
 from heedful.config import ModelConfig
-from heedful.model.attention_kernels import choose_attention
+from heedful.model.attention_kernels import padded_attention
 from heedful.model.transformer import Transformer
 from heedful.search.beam_search import CHUNK, top_words
 from heedful.search.engine import Sentence
 from heedful.search.model_search import ModelSearch
 from heedful.search.options import SearchOptions
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
-]
 VOCAB = 4000
 TWIN = VOCAB // 2
 """How far apart the two words of a pair with equal scores are."""
@@ -40,7 +36,7 @@ def random_model(*, ties: bool) -> Transformer:
 
 def search_on(device: str, model: Transformer, *, graphs: bool = False) -> ModelSearch:
     model = model.to(device)
-    model.use(choose_attention(model.config, device=torch.device(device), half_precision=False))
+    model.use(padded_attention(model.config))
     return ModelSearch(model, batch_size=16, graphs=graphs, subwords=SUBWORDS)
 
 

@@ -11,7 +11,7 @@ from heedful.data import batching
 from heedful.data.appearances import Appearances
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Lengths
-from heedful.data.micro_batches import length_classes, micro_batches, most_pairs, shapes
+from heedful.data.micro_batches import micro_batches
 from heedful.errors import BatchError
 
 
@@ -49,16 +49,13 @@ def test_no_batch_is_over_either_budget_nor_empty() -> None:
 def test_batches_are_cut_as_a_loop_over_pairs_would_cut_them() -> None:
     plan = schedule()
     pairs = plan.epoch(3).pairs
-    limit = {c: most_pairs(c, budget=512) for c in length_classes(plan.lengths.longest)}
-    cuts, source, target, longest, count = [0], 0, 0, 0, 0
+    cuts, source, target = [0], 0, 0
     for place, pair in enumerate(pairs):
         s, t = int(plan.lengths.source[pair]), int(plan.lengths.target[pair])
-        new_longest = max(longest, s, t)
-        allowed = limit[min(c for c in limit if c >= new_longest)]
-        if source + s > 512 or target + t > 512 or count + 1 > allowed:
+        if source + s > 512 or target + t > 512:
             cuts.append(place)
-            source = target = longest = count = 0
-        source, target, longest, count = source + s, target + t, max(longest, s, t), count + 1
+            source = target = 0
+        source, target = source + s, target + t
     cuts.append(len(pairs))
     assert plan._cuts(plan.lengths.of(pairs)).tolist() == cuts
 
@@ -199,11 +196,3 @@ def test_a_batch_of_fewer_pairs_than_pieces_gives_empty_pieces() -> None:
     tokens = np.array([3, 4])
     pieces = micro_batches(np.array([1, 0]), count=5, lengths=Lengths(tokens, tokens))
     assert sorted(len(piece) for piece in pieces) == [0, 0, 0, 1, 1]
-
-
-def test_there_are_at_most_eight_shapes() -> None:
-    for longest in (1, 16, 17, 1024, 5000, 1 << 20):
-        found = shapes(longest, source_budget=1 << 20, target_budget=1 << 20)
-        assert len(found) <= 8
-        assert found[-1].max_length >= longest
-        assert all(shape.source_tokens % 128 == 0 for shape in found)

@@ -1,15 +1,16 @@
-"""Padded and packed hold the same sentences, and every packed piece has one of a handful of shapes."""
+"""Padded and packed hold the same sentences, and packed lines have few different sizes."""
 
 from __future__ import annotations
 
+import hypothesis
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
-from heedful.data.layouts import packed_ids, padded_ids, shape_of
-from heedful.data.micro_batches import Shape, micro_batches, shapes
-from heedful.errors import BatchError
+from heedful.data.layouts import packed_ids, packed_size, padded_ids
+from heedful.data.micro_batches import micro_batches, most_tokens
 from heedful.prepare.pipeline import Request, prepare
 from heedful.symbols import END, PAD, START
 from heedful.text.pairs import tsv
@@ -50,10 +51,9 @@ def test_padded_rows_are_the_sentences(corpus: Corpus) -> None:
     assert (batch.source != PAD).any(axis=0).all(), "no column is padding only"
 
 
-def test_packed_sequences_are_the_sentences_and_the_rest_is_filler(corpus: Corpus) -> None:
+def test_packed_sequences_are_the_sentences_and_the_rest_is_padding(corpus: Corpus) -> None:
     pairs = np.array([3, 1, 700, 3])
-    shape = Shape(max_length=128, source_tokens=512, target_tokens=640, sequences=20)
-    batch = packed_ids(corpus, pairs, shape=shape)
+    batch = packed_ids(corpus, pairs)
     for number, (source, given, said) in enumerate(sentences(corpus, pairs)):
         s = slice(batch.source_offsets[number], batch.source_offsets[number + 1])
         t = slice(batch.target_offsets[number], batch.target_offsets[number + 1])
@@ -62,47 +62,46 @@ def test_packed_sequences_are_the_sentences_and_the_rest_is_filler(corpus: Corpu
         assert batch.target_output[t].tolist() == said
     assert batch.tokens == (batch.target_output != PAD).sum()
     assert (batch.target_input[batch.tokens :] == PAD).all()
-    assert batch.sequences == 4
+    assert (batch.source_offsets[4:] == batch.source_offsets[4]).all(), "what is left belongs to no sentence"
 
 
-@pytest.mark.parametrize("pieces", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 8])
 @pytest.mark.parametrize("budget", [160, 500, 4096])
-def test_every_piece_of_an_epoch_fits_one_of_at_most_eight_shapes(corpus: Corpus, pieces: int, budget: int) -> None:
+def test_every_micro_batch_of_an_epoch_has_one_of_a_few_sizes(corpus: Corpus, count: int, budget: int) -> None:
     lengths = corpus.lengths
     plan = Schedule(lengths, source_budget=budget, target_budget=budget, seed=1)
-    among = shapes(lengths.longest, source_budget=budget, target_budget=budget, micro_batches=pieces)
-    used = set()
+    most = packed_size(most_tokens(budget, micro_batches=count, longest=lengths.longest))
+    sizes = set()
     for step in range(plan.steps_per_epoch):
-        for piece in micro_batches(plan.batch(step), count=pieces, lengths=lengths):
-            shape = shape_of(piece, lengths=lengths, among=among)
-            batch = packed_ids(corpus, piece, shape=shape)
-            arrays = (batch.source, batch.target_input, batch.target_output, batch.source_offsets, batch.target_offsets)
-            used.add((batch.max_length, *(array.shape for array in arrays)))
+        for micro in micro_batches(plan.batch(step), count=count, lengths=lengths):
+            batch = packed_ids(corpus, micro)
+            assert (
+                len(batch.source_offsets)
+                == len(batch.target_offsets)
+                == min(len(batch.source), len(batch.target_input)) + 1
+            )
             for array, offsets in ((batch.source, batch.source_offsets), (batch.target_output, batch.target_offsets)):
                 assert offsets[0] == 0
-                assert offsets[-1] == len(array), "every token belongs to a sequence"
-                sizes = np.diff(offsets)
-                assert sizes.min() >= 0
-                assert sizes.max() <= batch.max_length
-            assert batch.tokens == lengths.target[piece].sum() == (batch.target_output != PAD).sum()
-    assert len(used) <= min(8, len(among))
+                assert (np.diff(offsets) >= 0).all()
+                assert offsets[-1] <= len(array) <= most
+                sizes.add(len(array))
+            assert batch.tokens == lengths.target[micro].sum() == (batch.target_output != PAD).sum()
+    assert len(sizes) <= 33
 
 
-def test_an_empty_piece_is_all_filler(corpus: Corpus) -> None:
+@hypothesis.given(st.integers(0, 10_000_000))
+def test_a_packed_line_is_at_most_a_thirty_second_longer_than_its_tokens(tokens: int) -> None:
+    size = packed_size(tokens)
+    assert size % 128 == 0
+    assert max(tokens, 1) <= size <= max(tokens * 33 / 32, tokens + 128)
+    assert packed_size(size) == size
+
+
+def test_an_empty_micro_batch_is_all_padding(corpus: Corpus) -> None:
     none = np.array([], np.int64)
-    shape = shapes(64, source_budget=256, target_budget=256)[0]
-    batch = packed_ids(corpus, none, shape=shape)
-    assert (batch.tokens, batch.sequences) == (0, 0)
+    batch = packed_ids(corpus, none)
+    assert batch.tokens == 0
     assert (batch.target_output == PAD).all()
-    assert np.diff(batch.source_offsets).max() <= shape.max_length
+    assert not batch.source_offsets.any()
     assert padded_ids(corpus, none).source.shape == (0, 1)
     assert padded_ids(corpus, none).tokens == 0
-
-
-def test_a_piece_too_large_for_every_shape_is_an_error(corpus: Corpus) -> None:
-    with pytest.raises(BatchError, match="no shape holds 1500 pairs"):
-        shape_of(
-            np.arange(1500),
-            lengths=corpus.lengths,
-            among=shapes(64, source_budget=128, target_budget=128),
-        )

@@ -23,7 +23,7 @@ from heedful import (
     scaled_dot_product_attention,
 )
 from heedful.config import ModelConfig
-from heedful.model.attention_kernels import choose_attention, fused, restricted, varlen
+from heedful.model.attention_kernels import choose_attention, fused, interval, restricted
 from heedful.model.masks import AttentionPattern, Packed
 from heedful.model.positional_encoding import LearnedPositions
 
@@ -90,11 +90,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "different numbers of sentences": (lambda: model(ids, ids[:1]), "2 source sentences and 1 target sentences"),
     "one layout alone": (lambda: model(ids[0], ids[0], source_layout=packed), "the layouts of both sides"),
     "packed ids in the fused kernel": (lambda: fused(heads, heads, heads, pattern), "takes padded batches"),
-    "the packed kernel on a CPU": (lambda: varlen(heads, heads, heads, pattern), "on CUDA in bf16 or fp16, not on cpu"),
-    "the packed kernel with dropout": (
-        lambda: varlen(heads, heads, heads, pattern, dropout=0.1),
-        "no dropout on the attention weights",
-    ),
+    "the packed kernel without intervals": (lambda: interval(heads, heads, heads, pattern), "a packed batch with its"),
     "a dense mask for restricted attention": (
         lambda: restricted(heads, heads, heads, torch.ones(4, 4, dtype=torch.bool), neighbourhood=2),
         "takes no mask tensor",
@@ -122,22 +118,13 @@ def test_misuse_says_what_was_given_and_what_is_allowed(name: str) -> None:
 
 def test_the_choice_of_kernel_says_why() -> None:
     cases = [
-        ({}, "cpu", False, "padded batches, fused attention (on cpu)"),
-        ({}, "cuda", True, "packed batches, varlen attention (CUDA, half precision)"),
-        ({}, "cuda", False, "full precision; the packed kernel takes half precision only"),
-        ({"d_k": 16}, "cuda", True, "heads filled up to 64"),
-        ({"num_heads": 1}, "cuda", True, "padded batches, fused attention (CUDA; heads of 512 exceed"),
-        ({"attention_dropout": 0.1}, "cuda", True, "padded batches, fused attention (CUDA; attention_dropout is set"),
-        (
-            {"neighbourhood": 64},
-            "cuda",
-            True,
-            "packed batches, varlen attention (CUDA, half precision, neighbourhood 64)",
-        ),
-        ({"neighbourhood": 64}, "cpu", False, "padded batches, restricted attention (on cpu, neighbourhood 64)"),
+        ({}, "cpu", "padded batches, fused attention (on cpu)"),
+        ({}, "cuda", "packed batches, interval attention (CUDA)"),
+        ({"neighbourhood": 64}, "cuda", "packed batches, interval attention (CUDA, neighbourhood 64)"),
+        ({"neighbourhood": 64}, "cpu", "padded batches, restricted attention (on cpu, neighbourhood 64)"),
     ]
-    for changes, device, half, expected in cases:
-        assert expected in str(choose_attention(ModelConfig(**changes), device=device, half_precision=half))
+    for changes, device, expected in cases:
+        assert str(choose_attention(ModelConfig(**changes), device=device)) == expected
 
 
 def test_the_public_names_are_importable_and_listed() -> None:

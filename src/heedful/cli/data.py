@@ -69,13 +69,13 @@ def _print(facts: dict[str, Any]) -> None:
 
 
 def _about(batches: dict[str, Any]) -> str:
-    pairs, shapes = batches["pairs"], batches["shapes"]
+    pairs = batches["pairs"]
     return (
         f"\nbatches of {batches['tokens']:,} tokens a side: {batches['steps_per_epoch']:,} in an epoch, "
         f"{pairs['mean']:,.0f} pairs each ({pairs['least']:,} to {pairs['most']:,})\n"
         f"  padded: {batches['padded']:.1%} of the places of both sides hold tokens\n"
         f"  packed: the fuller side is {batches['fuller']:.1%} full, source {batches['source']:.1%}, target "
-        f"{batches['target']:.1%}; {len(shapes)} shapes (longest sequence {', '.join(map(str, shapes))})"
+        f"{batches['target']:.1%}"
     )
 
 

@@ -24,7 +24,6 @@ import numpy as np
 from heedful.data import noise
 from heedful.data.appearances import Appearances
 from heedful.data.corpus import Lengths
-from heedful.data.micro_batches import length_classes, most_pairs
 from heedful.errors import BatchError
 
 _NOISE = 0.08
@@ -117,25 +116,16 @@ class Schedule:
 
     def _cuts(self, line: Lengths) -> np.ndarray:
         """Where the batches of a line begin, and its end: each takes as many pairs as fit."""
-        limits = self._limits
         cuts, start, size = [0], 0, len(line)
         chunk = max(_CHUNK, 2 * max(self._budgets))  # every pair has a token: a chunk holds more than one batch
         while start < size:
             s, t = line.source[start : start + chunk], line.target[start : start + chunk]
-            limit = limits[np.maximum(s, t)]
-            found = _chunk_cuts(np.cumsum(s, dtype=np.int64), np.cumsum(t, dtype=np.int64), limit, self._budgets)
+            found = _chunk_cuts(np.cumsum(s, dtype=np.int64), np.cumsum(t, dtype=np.int64), self._budgets)
             if start + chunk < size:
                 found.pop()  # the last batch might go on in the next chunk, which begins with it
             cuts += [start + end for end in found]
             start = cuts[-1]
         return np.array(cuts)
-
-    @cached_property
-    def _limits(self) -> np.ndarray:
-        """The pairs that a batch with a side of so many tokens may hold."""
-        classes = np.array(length_classes(self.lengths.longest))
-        limits = np.array([most_pairs(c, budget=max(self._budgets)) for c in classes])
-        return limits[np.searchsorted(classes, np.arange(self.lengths.longest + 1))]
 
     @property
     def _budgets(self) -> tuple[int, int]:
@@ -214,11 +204,8 @@ def _stretched(tokens: np.ndarray, random: np.ndarray) -> np.ndarray:
     return tokens + ((tokens * random * np.uint64(round(_NOISE * 1024))) >> np.uint64(26))
 
 
-def _chunk_cuts(source: np.ndarray, target: np.ndarray, limit: np.ndarray, budgets: tuple[int, int]) -> list[int]:
-    """The ends of the batches of one chunk, given its cumulative tokens and the pairs a batch with each pair may hold.
-
-    A loop over batches, not pairs.
-    """
+def _chunk_cuts(source: np.ndarray, target: np.ndarray, budgets: tuple[int, int]) -> list[int]:
+    """The ends of the batches of one chunk, given its cumulative tokens. A loop over batches, not pairs."""
     ends, start, size = [], 0, len(source)
     source_before = target_before = 0
     while start < size:
@@ -226,9 +213,6 @@ def _chunk_cuts(source: np.ndarray, target: np.ndarray, limit: np.ndarray, budge
             int(source.searchsorted(source_before + budgets[0], side="right")),
             int(target.searchsorted(target_before + budgets[1], side="right")),
         )
-        if end - start > limit[start:end].min():
-            too_many = np.arange(1, end - start + 1) > np.minimum.accumulate(limit[start:end])
-            end = start + int(too_many.argmax())
         ends.append(end)
         source_before, target_before, start = int(source[end - 1]), int(target[end - 1]), end
     return ends

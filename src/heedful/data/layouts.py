@@ -7,15 +7,15 @@ rectangle of no rows, or a packed line of PAD; its ``tokens`` is 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from heedful.data.corpus import Corpus, Lengths, Side
-from heedful.data.micro_batches import Shape
-from heedful.errors import BatchError
+from heedful.data.corpus import Corpus, Side
 from heedful.symbols import END, PAD, START
+
+_ALIGNMENT = 128
+"""Packed lines are a multiple of this: what matrix kernels like."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +36,8 @@ class PaddedIds:
 class PackedIds:
     """All sentences in one line; sentence i of a side is ``[offsets[i] : offsets[i + 1]]``. All arrays are int32.
 
-    After the sentences comes padding: sequences of PAD, none longer than ``max_length``, so that every token belongs to
-    a sequence. One may be empty on one side and not on the other: attention over no keys must give 0, as
-    `torch.nn.attention.varlen` does, forward and backward. The remaining offsets
-    repeat the last one, the size of the line.
+    After the sentences comes PAD, which belongs to none, up to the next of a few sizes (`packed_size`): each pair of
+    sizes costs the capture of a CUDA graph. The remaining offsets repeat the last one.
     """
 
     source: np.ndarray
@@ -47,9 +45,6 @@ class PackedIds:
     target_output: np.ndarray
     source_offsets: np.ndarray
     target_offsets: np.ndarray
-    max_length: int
-    sequences: int
-    """Real sentences; padding comes after them."""
     tokens: int
     """Target tokens that count in the loss."""
 
@@ -66,59 +61,35 @@ def padded_ids(corpus: Corpus, pairs: np.ndarray) -> PaddedIds:
     )
 
 
-def packed_ids(corpus: Corpus, pairs: np.ndarray, *, shape: Shape) -> PackedIds:
-    """The pairs in one line of exactly the shape's sizes."""
-    source, source_offsets = _line(corpus.source, pairs, size=shape.source_tokens, last=END)
-    target_output, target_offsets = _line(corpus.target, pairs, size=shape.target_tokens, last=END)
+def packed_ids(corpus: Corpus, pairs: np.ndarray) -> PackedIds:
+    """The pairs in one line of each side."""
+    source, source_offsets = _line(corpus.source, pairs, last=END)
+    target_output, target_offsets = _line(corpus.target, pairs, last=END)
     target_input = np.full_like(target_output, PAD)
-    tokens = int(target_offsets[-1])
+    tokens = int(target_offsets[len(pairs)])
     # What goes in is what comes out one place later.
     target_input[1:tokens] = target_output[: max(0, tokens - 1)]
-    target_input[target_offsets[:-1]] = START
-    paddings = _padding_count(shape, source=int(source_offsets[-1]), target=tokens)
-    return PackedIds(
-        source,
-        target_input,
-        target_output,
-        _all_offsets(source_offsets, paddings, size=shape.source_tokens, entries=shape.sequences + 1),
-        _all_offsets(target_offsets, paddings, size=shape.target_tokens, entries=shape.sequences + 1),
-        max_length=shape.max_length,
-        sequences=len(pairs),
-        tokens=tokens,
-    )
+    target_input[target_offsets[: len(pairs)]] = START
+    entries = min(len(source), len(target_output)) + 1  # every sentence has a token on each side
+    both = (np.pad(offsets, (0, entries - len(offsets)), mode="edge") for offsets in (source_offsets, target_offsets))
+    return PackedIds(source, target_input, target_output, *(offsets.astype(np.int32) for offsets in both), tokens)
 
 
-def shape_of(pairs: np.ndarray, *, lengths: Lengths, among: Sequence[Shape]) -> Shape:
-    """The first shape that holds the pairs; ``lengths`` are those of the whole corpus."""
-    here = lengths.of(pairs)
-    longest, totals = here.longest, here.totals
-    for shape in among:
-        fits = totals[0] <= shape.source_tokens and totals[1] <= shape.target_tokens and longest <= shape.max_length
-        if fits and len(pairs) + _padding_count(shape, source=totals[0], target=totals[1]) <= shape.sequences:
-            return shape
-    sizes = f"{len(pairs)} pairs, {totals[0]} and {totals[1]} tokens, the longest {longest}"
-    raise BatchError(f"no shape holds {sizes}: the shapes were made for another schedule")
+def packed_size(tokens: int) -> int:
+    """The next size that a packed line may have: of 16 to 32 steps to the next power of two, and no less than 128.
+
+    >>> packed_size(23_534), packed_size(100), packed_size(25_600)
+    (23552, 128, 25600)
+    """
+    step = max(_ALIGNMENT, 1 << max(0, (tokens - 1).bit_length() - 6))
+    return max(1, -(-tokens // step)) * step
 
 
-def _padding_count(shape: Shape, *, source: int, target: int) -> int:
-    rest = max(shape.source_tokens - source, shape.target_tokens - target)
-    return -(-rest // shape.max_length)
-
-
-def _all_offsets(offsets: np.ndarray, paddings: int, *, size: int, entries: int) -> np.ndarray:
-    """The sentences' offsets, those of padding (the rest dealt evenly), and the last one repeated."""
-    begin = int(offsets[-1])
-    ends = begin + (np.arange(1, paddings + 1) * (size - begin)) // max(1, paddings)
-    known = np.concatenate((offsets, ends))
-    assert len(known) <= entries, "the shape has too few sequences for these pairs"
-    return np.concatenate((known, np.full(entries - len(known), size))).astype(np.int32)
-
-
-def _line(side: Side, pairs: np.ndarray, *, size: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+def _line(side: Side, pairs: np.ndarray, *, last: int) -> tuple[np.ndarray, np.ndarray]:
     """The sentences one after the other, each closed by ``last``, then PAD; and the sentences' offsets."""
     ids, lengths = side.ids(pairs)
     offsets = np.concatenate(([0], np.cumsum(lengths + 1)))
-    line = np.full(size, PAD, np.int32)
+    line = np.full(packed_size(int(offsets[-1])), PAD, np.int32)
     ends = offsets[1:] - 1
     inside = np.ones(int(offsets[-1]), bool)
     inside[ends] = False

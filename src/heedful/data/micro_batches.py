@@ -1,4 +1,4 @@
-"""A step's batch dealt into micro-batches of nearly equal token counts on both sides, and the shapes they can have.
+"""A step's batch dealt into micro-batches of nearly equal token counts on both sides.
 
 The batch is halved, and the halves again. Seen as a ring of sentence pairs, it always has an arc with exactly half of
 the source tokens and half of the target tokens (cut through sentences if need be): slide an arc with half of the
@@ -6,28 +6,14 @@ source once around; averaged over the way it has half of the target, so somewher
 that arc are moved to the nearest edge of a sentence, so a half is off by at most the longest sentence.
 Arcs keep neighbours together, so micro-batches stay alike in length.
 
-A packed micro-batch has one of a handful of static shapes, so that compiled code is compiled that often. A class is a
-longest sequence (a power of two). A batch whose longest side is ℓ may hold only so many pairs (`most_pairs`), which the
-batching respects; with the token budgets this bounds everything in a micro-batch. The bounds hold for every batch of
-every epoch: tests look for a counter-example.
-
 This module does not know of processes; rank r of R takes micro-batches r, r + R, ….
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from heedful.data.corpus import Lengths
-
-_ALIGNMENT = 128
-"""Token buffers are a multiple of this: what matrix kernels like."""
-_MOST_CLASSES = 8
-_SHORTEST_CLASS = 16
-_CROWDING = 8
-"""A batch may hold this many times the pairs it would hold if all were as long as its longest: almost never reached."""
 
 
 def micro_batches(pairs: np.ndarray, *, count: int, lengths: Lengths) -> list[np.ndarray]:
@@ -72,47 +58,9 @@ def _nearest(edges: np.ndarray, position: float) -> int:
     return before if position - edges[before] < edges[after] - position else after
 
 
-@dataclass(frozen=True)
-class Shape:
-    """Every size in a packed micro-batch."""
-
-    max_length: int
-    """No sequence is longer, on either side."""
-    source_tokens: int
-    target_tokens: int
-    sequences: int
-    """Sequences, those of padding included; offsets have one entry more."""
-
-
-def length_classes(longest: int) -> list[int]:
-    """The longest-sequence classes for a corpus: at most eight powers of two, the last not below ``longest``.
-
-    >>> length_classes(100), length_classes(16)
-    ([16, 32, 64, 128], [16])
-    """
-    last = max(_SHORTEST_CLASS, 1 << (longest - 1).bit_length())
-    classes = [1 << power for power in range(_SHORTEST_CLASS.bit_length() - 1, last.bit_length())]
-    return classes[-_MOST_CLASSES:]
-
-
-def most_pairs(max_length: int, *, budget: int) -> int:
-    """The pairs that a batch with a sequence of this class may hold."""
-    return max(1, _CROWDING * budget // max_length)
-
-
-def shapes(longest: int, *, source_budget: int, target_budget: int, micro_batches: int = 1) -> list[Shape]:
-    """Every shape that a micro-batch can have, smallest sequences first."""
-    found: list[Shape] = []
-    for length in length_classes(longest):
-        room = min(length, longest)
-        source, target = (
-            _aligned(min(budget, -(-budget // micro_batches) + _excess(micro_batches, room)))
-            for budget in (source_budget, target_budget)
-        )
-        pairs = most_pairs(length, budget=max(source_budget, target_budget))
-        paddings = -(-max(source, target) // length)
-        found.append(Shape(length, source, target, min(pairs, source, target) + paddings))
-    return found
+def most_tokens(budget: int, *, micro_batches: int, longest: int) -> int:
+    """Tokens that one of so many micro-batches can have on a side, given the batch's budget and longest sentence."""
+    return min(budget, -(-budget // micro_batches) + _excess(micro_batches, longest))
 
 
 def _excess(micro_batches: int, longest: int) -> int:
@@ -125,7 +73,3 @@ def _excess(micro_batches: int, longest: int) -> int:
         return max(worst(part, excess * part / count + longest) for part in (larger, count - larger))
 
     return int(worst(micro_batches, 0.0)) + 1 if micro_batches > 1 else 0
-
-
-def _aligned(tokens: int) -> int:
-    return -(-tokens // _ALIGNMENT) * _ALIGNMENT

@@ -9,7 +9,7 @@ same order of axes and the weights, or None where it never forms them.
 | equation_1  | padded, packed  | any               | yes     | yes     | n²            |
 | fused       | padded          | any               | no      | yes     | n² (the mask) |
 | restricted  | padded, packed  | any               | no      | yes     | n · r         |
-| varlen      | packed          | CUDA, bf16/fp16   | no      | no      | n             |
+| interval    | packed          | any, for CUDA     | no      | yes     | n on CUDA     |
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from torch.nn import functional as F
 
 from heedful.config import ModelConfig
 from heedful.errors import KernelError
+from heedful.model.interval_attention import interval_attention
 from heedful.model.masks import AttentionPattern, Packed, boolean_mask
 from heedful.model.restricted_attention import restricted_attention
 from heedful.model.scaled_dot_product_attention import scaled_dot_product_attention
@@ -31,11 +32,6 @@ from heedful.model.scaled_dot_product_attention import scaled_dot_product_attent
 Where = Tensor | AttentionPattern | None
 Attend = Callable[..., tuple[Tensor, Tensor | None]]
 """``attend(q, k, v, where, dropout=p) -> (output, weights or None)``."""
-
-VARLEN_MAX_HEAD = 256
-"""The packed kernel takes heads up to this size, and only multiples of 8."""
-VARLEN_MAX_SEQUENCES = 65_535
-"""Sequences that the packed kernel takes at once: a CUDA grid has no more places along the axis it counts them on."""
 
 
 def equation_1(q: Tensor, k: Tensor, v: Tensor, where: Where = None, *, dropout: float = 0.0) -> tuple[Tensor, Tensor]:
@@ -48,7 +44,7 @@ def equation_1(q: Tensor, k: Tensor, v: Tensor, where: Where = None, *, dropout:
 def fused(q: Tensor, k: Tensor, v: Tensor, where: Where = None, *, dropout: float = 0.0) -> tuple[Tensor, None]:
     """PyTorch's fused kernel on a padded batch."""
     if isinstance(where, AttentionPattern) and isinstance(where.queries, Packed):
-        raise KernelError("the fused kernel takes padded batches; a packed one needs varlen, or equation_1")
+        raise KernelError("the fused kernel takes padded batches; a packed one needs interval, or equation_1")
     q, k, v = _heads_first(q, k, v)
     return F.scaled_dot_product_attention(q, k, v, _dense(where), dropout).transpose(-3, -2), None
 
@@ -64,44 +60,11 @@ def restricted(
     return output.transpose(-3, -2), None
 
 
-def varlen(
-    q: Tensor, k: Tensor, v: Tensor, where: Where = None, *, dropout: float = 0.0, neighbourhood: int = 0
-) -> tuple[Tensor, None]:
-    """PyTorch's kernel for packed batches: no filling, no mask, on CUDA in half precision.
-
-    It wants one head size for q, k and v, a multiple of 8: smaller ones are filled with zeros, which change neither
-    the products nor, with the scale passed explicitly, the weights.
-    """
-    from torch.nn.attention.varlen import varlen_attn
-
-    if dropout:
-        raise KernelError("the packed kernel has no dropout on the attention weights; use padded batches")
-    if q.device.type != "cuda" or q.dtype not in (torch.bfloat16, torch.float16):
-        raise KernelError(f"the packed kernel runs on CUDA in bf16 or fp16, not on {q.device.type} in {q.dtype}")
-    if not (isinstance(where, AttentionPattern) and isinstance(where.queries, Packed)):
-        raise KernelError("the packed kernel needs a packed batch with its offsets")
-    assert isinstance(where.keys, Packed), "queries and keys are in the same layout"
-    d_k, d_v = q.size(-1), v.size(-1)
-    size = varlen_head_size(d_k, d_v)
-    reach = neighbourhood // 2 if neighbourhood else -1
-    output = varlen_attn(
-        F.pad(q, (0, size - d_k)) if d_k < size else q,
-        F.pad(k, (0, size - d_k)) if d_k < size else k,
-        F.pad(v, (0, size - d_v)) if d_v < size else v,
-        where.queries.offsets,
-        where.keys.offsets,
-        where.queries.max_length,
-        where.keys.max_length,
-        scale=d_k**-0.5,
-        window_size=(reach, 0 if where.causal else reach),
-    )
-    assert isinstance(output, Tensor), "varlen_attn returns a tensor unless asked for more"
-    return output[..., :d_v], None
-
-
-def varlen_head_size(d_k: int, d_v: int) -> int:
-    """The one head size the packed kernel computes with."""
-    return -(-max(d_k, d_v) // 8) * 8
+def interval(q: Tensor, k: Tensor, v: Tensor, where: Where = None, *, dropout: float = 0.0) -> tuple[Tensor, None]:
+    """Our own kernel for packed batches, on CUDA; elsewhere its equation in plain PyTorch."""
+    if not isinstance(where, AttentionPattern) or where.intervals is None:
+        raise KernelError("the interval kernel needs a packed batch with its offsets")
+    return interval_attention(q, k, v, where.intervals, dropout=dropout), None
 
 
 @dataclass(frozen=True)
@@ -123,20 +86,21 @@ EQUATION_1 = AttentionChoice("padded or packed", "equation-1", "as printed, with
 """The choice that also returns every weight, for pictures and proofs."""
 
 
-def choose_attention(config: ModelConfig, *, device: torch.device | str, half_precision: bool) -> AttentionChoice:
-    """The fastest exact way to compute this model's attention on this device."""
-    why_padded = _why_padded(config, torch.device(device), half_precision=half_precision)
+def choose_attention(config: ModelConfig, *, device: torch.device | str) -> AttentionChoice:
+    """The fastest exact way to train this model on this device."""
+    if torch.device(device).type != "cuda":
+        return padded_attention(config, why=f"on {torch.device(device).type}")
+    why = "CUDA" + (f", neighbourhood {config.neighbourhood}" if config.neighbourhood else "")
+    return AttentionChoice("packed", "interval", why, interval, interval)
+
+
+def padded_attention(config: ModelConfig, *, why: str = "padded batches") -> AttentionChoice:
+    """The fastest exact way for batches in rows, as a CPU and a search take them."""
     r = config.neighbourhood
-    if why_padded is None:
-        size, filled = varlen_head_size(config.key_size, config.value_size), ""
-        if (config.key_size, config.value_size) != (size, size):
-            filled = f", heads filled up to {size}"
-        why = "CUDA, half precision" + filled + (f", neighbourhood {r}" if r else "")
-        return AttentionChoice("packed", "varlen", why, partial(varlen, neighbourhood=r) if r else varlen, varlen)
-    if r:
-        why = f"{why_padded}, neighbourhood {r}"
-        return AttentionChoice("padded", "restricted", why, partial(restricted, neighbourhood=r), fused)
-    return AttentionChoice("padded", "fused", why_padded, fused, fused)
+    if not r:
+        return AttentionChoice("padded", "fused", why, fused, fused)
+    within = partial(restricted, neighbourhood=r)
+    return AttentionChoice("padded", "restricted", f"{why}, neighbourhood {r}", within, fused)
 
 
 def equation_1_choice(config: ModelConfig) -> AttentionChoice:
@@ -154,19 +118,6 @@ def _equation_1_within(
     near = (index[:, None] - index[None, :]).abs() <= neighbourhood // 2
     mask = _dense(where)
     return equation_1(q, k, v, near if mask is None else mask & near, dropout=dropout)
-
-
-def _why_padded(config: ModelConfig, device: torch.device, *, half_precision: bool) -> str | None:
-    """Why the packed kernel cannot be used; None where it can."""
-    if device.type != "cuda":
-        return f"on {device.type}"
-    if not half_precision:
-        return "CUDA in full precision; the packed kernel takes half precision only"
-    if config.attention_dropout:
-        return "CUDA; attention_dropout is set, which the packed kernel does not have"
-    if varlen_head_size(config.key_size, config.value_size) > VARLEN_MAX_HEAD:
-        return f"CUDA; heads of {max(config.key_size, config.value_size)} exceed the packed kernel's {VARLEN_MAX_HEAD}"
-    return None
 
 
 def _heads_first(*tensors: Tensor) -> tuple[Tensor, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from heedful.errors import ShapeError
+from heedful.model.cuda_operators import has_kernels, linear_relu
 from heedful.model.initialization import initialize_linear
 
 
@@ -33,4 +34,4 @@ class PositionwiseFeedForward(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if x.size(-1) != self.d_model:
             raise ShapeError(f"x is {list(x.shape)}, but must be [..., d_model={self.d_model}]")
-        return self.w_2(self.w_1(x).relu())
+        return self.w_2(linear_relu(x, self.w_1) if has_kernels(x) else self.w_1(x).relu())

@@ -39,20 +39,20 @@ class Padded:
 class Packed:
     """Sequences one after the other, ``[tokens]``, without padding between them.
 
-    Offsets may end in repetitions of the last one: sequences of no tokens, which keep shapes the same from batch to
-    batch.
+    Offsets may end in repetitions of the last one, and tokens may go on after it: padding that belongs to no sequence,
+    sees nothing and is seen by nobody. So shapes can be the same from batch to batch.
     """
 
     offsets: Tensor
     """[sequences + 1] int32: sequence s is the tokens from ``offsets[s]`` up to ``offsets[s + 1]``."""
     tokens: int
-    """Length of the packed axis; equal to the last offset."""
+    """Length of the packed axis; the last offset or more."""
     max_length: int
     """No sequence is longer. A plain number, so that no kernel has to wait for the device to learn it."""
 
     @property
     def sequence(self) -> Tensor:
-        """[tokens]: the number of the sequence each token belongs to."""
+        """[tokens]: the number of the sequence each token belongs to; that of padding is one too high."""
         index = torch.arange(self.tokens, device=self.offsets.device, dtype=self.offsets.dtype)
         return torch.searchsorted(self.offsets[1:].contiguous(), index, right=True)
 
@@ -60,7 +60,7 @@ class Packed:
     def positions(self) -> Tensor:
         """[tokens]: each token's position within its sequence."""
         index = torch.arange(self.tokens, device=self.offsets.device)
-        return index - self.offsets[self.sequence]
+        return (index - self.offsets[self.sequence]).clamp(max=self.max_length - 1)  # padding may be longer
 
     def spread(self, table_LD: Tensor) -> Tensor:
         """The rows of a table of positions, one for each token."""
@@ -70,6 +70,42 @@ class Packed:
 Layout = Padded | Packed
 
 
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Which keys each query of a packed batch sees: one interval each; all int32, none ever falling."""
+
+    first: Tensor
+    """[queries]: the first key."""
+    end: Tensor
+    """[queries]: the key after the last; equal to ``first``, or below it, where there is none."""
+    first_query: Tensor
+    """[keys]: the first query that sees this key or a later one."""
+    end_query: Tensor
+    """[keys]: the query after the last that sees this key or an earlier one."""
+
+
+def packed_intervals(queries: Packed, keys: Packed, *, causal: bool = False, neighbourhood: int = 0) -> Intervals:
+    """The intervals of sequences that belong together by their number.
+
+    >>> both = Packed(torch.tensor([0, 2, 5], dtype=torch.int32), tokens=5, max_length=3)
+    >>> packed_intervals(both, both, causal=True).first.tolist()
+    [0, 0, 2, 2, 2]
+    >>> packed_intervals(both, both, causal=True).end.tolist()
+    [1, 2, 3, 4, 5]
+    """
+    query_owner, key_owner = queries.sequence, keys.sequence
+    last = len(queries.offsets) - 1
+    first, end = keys.offsets[query_owner], keys.offsets[(query_owner + 1).clamp(max=last)]
+    first_query, end_query = queries.offsets[key_owner], queries.offsets[(key_owner + 1).clamp(max=last)]
+    if causal or neighbourhood:
+        index = torch.arange(queries.tokens, device=first.device, dtype=first.dtype)
+        reach = neighbourhood // 2 if neighbourhood else queries.tokens
+        later = 0 if causal else reach
+        first, end = torch.maximum(first, index - reach), torch.minimum(end, index + later + 1)
+        first_query, end_query = torch.maximum(first_query, index - later), torch.minimum(end_query, index + reach + 1)
+    return Intervals(first, end, first_query, end_query)
+
+
 @dataclass(frozen=True)
 class AttentionPattern:
     """Which keys each query may attend to: those of its own sequence and, if causal, none that come later."""
@@ -77,6 +113,8 @@ class AttentionPattern:
     queries: Layout
     keys: Layout
     causal: bool = False
+    intervals: Intervals | None = None
+    """The same for a packed batch, made once for all layers."""
 
     @property
     def mask(self) -> Tensor:
@@ -90,7 +128,8 @@ class AttentionPattern:
             return mask & causal_mask(self.keys.max_length, device=mask.device) if self.causal else mask
         assert isinstance(self.queries, Packed), "queries and keys are in the same layout"
         assert isinstance(self.keys, Packed), "queries and keys are in the same layout"
-        mask = self.queries.sequence[:, None] == self.keys.sequence[None, :]
+        owner = self.queries.sequence[:, None]
+        mask = (owner == self.keys.sequence[None, :]) & (owner < len(self.queries.offsets) - 1)
         return mask & causal_mask(self.keys.tokens, device=mask.device) if self.causal else mask
 
 

@@ -47,6 +47,7 @@ class PositionalEncoding(nn.Module):
         super().__init__()
         # Plain attributes: as buffers, a move to float64 would keep the digits of float32.
         self._tables: list[Tensor] = []
+        positional_encoding(0, d_model)  # refuses a size that cannot be
         self.d_model = d_model
 
     def table(self, length: int, *, like: Tensor) -> Tensor:

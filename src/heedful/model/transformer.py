@@ -5,15 +5,16 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from heedful.config import ModelConfig, did_you_mean
 from heedful.errors import ConfigError, ShapeError
-from heedful.model.attention_kernels import AttentionChoice, choose_attention
+from heedful.model.attention_kernels import AttentionChoice, padded_attention
 from heedful.model.decoder import Decoder, DecoderLayer
 from heedful.model.embeddings import SharedEmbedding
 from heedful.model.encoder import Encoder, EncoderLayer
-from heedful.model.masks import AttentionPattern, Layout, padded_layout
+from heedful.model.masks import AttentionPattern, Layout, Packed, packed_intervals, padded_layout
 from heedful.model.positional_encoding import LearnedPositions, PositionalEncoding
 
 
@@ -42,7 +43,7 @@ class Transformer(nn.Module):
     ) -> None:
         super().__init__()
         self.config = config = _with_sizes(config or ModelConfig(), sizes)
-        attention = attention or choose_attention(config, device="cpu", half_precision=False)
+        attention = attention or padded_attention(config, why="on cpu")
         self.embedding = SharedEmbedding(vocab_size=vocab_size, d_model=config.d_model)
         self.source_embedding = (
             SharedEmbedding(vocab_size=source_vocab_size, d_model=config.d_model) if source_vocab_size else None
@@ -75,18 +76,27 @@ class Transformer(nn.Module):
     def encode(self, source: Tensor, layout: Layout) -> Tensor:
         """The encoder's output for each source position, ``[..., d_model]``."""
         x = (self.source_embedding or self.embedding).embed(source)
-        x = self.dropout(self.source_positions(x, layout))
-        return self.encoder(x, AttentionPattern(layout, layout))
+        x = _residual_stream(self.dropout(self.source_positions(x, layout)), layout)
+        return self.encoder(x, self._pattern(layout, layout, neighbourhood=self.config.neighbourhood))
 
     def decode(self, target: Tensor, memory: Tensor, target_layout: Layout, source_layout: Layout) -> Tensor:
         """The decoder's output for each target position, ``[..., d_model]``; `embedding.logits` makes it scores."""
         x = self.dropout(self.target_positions(self.embedding.embed(target), target_layout))
+        x = _residual_stream(x, target_layout)
         return self.decoder(
             x,
             memory,
-            AttentionPattern(target_layout, source_layout),
-            AttentionPattern(target_layout, target_layout, causal=True),
+            self._pattern(target_layout, source_layout),
+            self._pattern(target_layout, target_layout, causal=True, neighbourhood=self.config.neighbourhood),
         )
+
+    def _pattern(
+        self, queries: Layout, keys: Layout, *, causal: bool = False, neighbourhood: int = 0
+    ) -> AttentionPattern:
+        intervals = None
+        if isinstance(queries, Packed) and isinstance(keys, Packed):
+            intervals = packed_intervals(queries, keys, causal=causal, neighbourhood=neighbourhood)
+        return AttentionPattern(queries, keys, causal, intervals)
 
     def use(self, attention: AttentionChoice) -> Transformer:
         """Compute attention another way from now on; the parameters stay as they are."""
@@ -105,6 +115,12 @@ def _with_sizes(config: ModelConfig, sizes: dict[str, Any]) -> ModelConfig:
     if unknown:
         raise ConfigError([f"Transformer has no size called {name}{did_you_mean(name, known)}" for name in unknown])
     return dataclasses.replace(config, **sizes)
+
+
+def _residual_stream(x: Tensor, layout: Layout) -> Tensor:
+    """What goes from sub-layer to sub-layer: in half precision where products are, and sentences are packed."""
+    half = isinstance(layout, Packed) and x.is_cuda and torch.is_autocast_enabled("cuda")
+    return x.to(torch.get_autocast_dtype("cuda")) if half else x
 
 
 def _positions(config: ModelConfig) -> nn.Module:

@@ -15,7 +15,8 @@ import numpy as np
 from heedful.config import Config, ModelConfig
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
-from heedful.data.micro_batches import Shape, shapes
+from heedful.data.layouts import packed_size
+from heedful.data.micro_batches import most_tokens
 from heedful.errors import PlanError
 from heedful.planning import checks
 from heedful.planning.checks import Target, noted
@@ -90,21 +91,24 @@ class _Checked:
     accelerator: str | None
     output: Path | None
 
-    def largest(self, micro_batches: int) -> Shape:
-        """The largest shape of so many micro-batches."""
-        training = self.config.training
-        budgets = {"source_budget": training.source_tokens, "target_budget": training.target_tokens}
-        return shapes(self.schedule.lengths.longest, micro_batches=micro_batches, **budgets)[-1]
+    def largest(self, micro_batches: int) -> tuple[int, int]:
+        """The most source and target tokens that one of so many micro-batches can hold."""
+        training, longest = self.config.training, self.schedule.lengths.longest
+        source, target = (
+            packed_size(most_tokens(budget, micro_batches=micro_batches, longest=longest))
+            for budget in (training.source_tokens, training.target_tokens)
+        )
+        return source, target
 
     def memory(self, micro_batches: int) -> MemoryEstimate:
         """What a process needs for so many micro-batches."""
         half = self.target.half_precision
-        shape = self.largest(micro_batches)
+        source_tokens, target_tokens = self.largest(micro_batches)
         return memory_estimate(
             self.config.model,
             **self.corpus.manifest.vocabularies.sizes,
-            source_tokens=shape.source_tokens,
-            target_tokens=shape.target_tokens,
+            source_tokens=source_tokens,
+            target_tokens=target_tokens,
             half_precision=half,
             captured=half and self.config.training.compile,
         )
@@ -165,8 +169,8 @@ def _planned(checked: _Checked, speed: Speed) -> Plan:
         epochs=steps / schedule.steps_per_epoch,
         source_tokens=source_tokens,
         target_tokens=target_tokens,
-        micro_batch_source_tokens=largest.source_tokens,
-        micro_batch_target_tokens=largest.target_tokens,
+        micro_batch_source_tokens=largest[0],
+        micro_batch_target_tokens=largest[1],
         memory=checked.memory(training.micro_batches),
         step_flops=flops,
         flops=flops * steps,

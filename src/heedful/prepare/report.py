@@ -15,9 +15,7 @@ import numpy as np
 from heedful.data import noise
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
-from heedful.data.layouts import shape_of
 from heedful.data.manifest import SIDES, check_files, read_manifest
-from heedful.data.micro_batches import shapes
 from heedful.text.cleaning import RULES, Ledger, Rules
 from heedful.text.subwords import Subwords
 
@@ -137,14 +135,11 @@ def fill(folder: Path, *, tokens: int, seed: int) -> dict[str, Any]:
     lengths = corpus.lengths
     schedule = Schedule(lengths, source_budget=tokens, target_budget=tokens, seed=seed, weights=corpus.weights)
     plan = schedule.epoch(0)
-    among = shapes(lengths.longest, source_budget=tokens, target_budget=tokens)
     rows: list[tuple[int, int, int, int]] = []
-    used: set[int] = set()
     for index in range(len(plan)):
         pairs = plan.batch(index)
         here = lengths.of(pairs)
         rows.append((len(pairs), *here.totals, len(pairs) * int(here.source.max() + here.target.max())))
-        used.add(shape_of(pairs, lengths=lengths, among=among).max_length)
     pairs, s, t, places = np.array(rows).T
     return {
         "tokens": tokens,
@@ -154,7 +149,6 @@ def fill(folder: Path, *, tokens: int, seed: int) -> dict[str, Any]:
         "fuller": float(np.maximum(s, t).mean() / tokens),
         "source": float(s.mean() / tokens),
         "target": float(t.mean() / tokens),
-        "shapes": sorted(used),
     }
 
 

@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from heedful.errors import SearchError
-from heedful.model.attention_kernels import choose_attention
+from heedful.model.attention_kernels import padded_attention
 from heedful.model.devices import Captures
 from heedful.model.masks import padded_layout
 from heedful.model.transformer import Transformer
@@ -185,7 +185,7 @@ def _ready_to_search(model: Transformer) -> Iterator[None]:
     """For a model in training: attention that takes padded batches, no dropout, nothing compiled anew."""
     chosen, training = model.attention, model.training
     with torch.compiler.set_stance("force_eager"):
-        model.use(choose_attention(model.config, device=model.embedding.weight.device, half_precision=False)).eval()
+        model.use(padded_attention(model.config)).eval()
         try:
             yield
         finally:

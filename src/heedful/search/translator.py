@@ -26,7 +26,7 @@ from heedful.evaluation.alignments import (
     word_weights,
     words_of,
 )
-from heedful.model.attention_kernels import choose_attention
+from heedful.model.attention_kernels import padded_attention
 from heedful.model.devices import chosen_device, computes_in_half
 from heedful.runs.models import SavedModel, read_model
 from heedful.search.attention_maps import AttentionMaps, attention_maps, forced_maps
@@ -78,7 +78,7 @@ class Translator:
         self.batch_size = batch_size or SLOTS[self.device.type]
         half = self.precision == "bfloat16"
         model = saved.model.to(self.device, torch.float64 if self.precision == "float64" else torch.float32)
-        model.use(choose_attention(saved.config.model, device=self.device, half_precision=False))
+        model.use(padded_attention(saved.config.model))
         self._half = half
         self.model = in_half_precision(model) if half else model
         self._search = ModelSearch(

@@ -18,21 +18,13 @@ from heedful.background import in_background
 from heedful.config import TrainingConfig
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
-from heedful.data.layouts import packed_ids, padded_ids, shape_of
-from heedful.data.micro_batches import Shape, micro_batches, shapes
-from heedful.errors import BatchError
-from heedful.model.attention_kernels import VARLEN_MAX_SEQUENCES
+from heedful.data.layouts import packed_ids, padded_ids
+from heedful.data.micro_batches import micro_batches
 from heedful.model.masks import Layout, Packed, padded_layout
 from heedful.training.distributed import World
 
 AHEAD = 4
 """Batches made before they are asked for."""
-TILE = 128
-"""Tokens that the packed kernel handles at once: shorter longest sequences are all the same to it."""
-SEQUENCES = tuple(sorted({64 * round(1.5**power) for power in range(25)}))
-"""Numbers of sequences that offsets are cut to: 64, 128, 192, 320, …, each about half as much again. The packed kernel
-starts a block of threads for each sequence, empty or not, and thousands of empty ones would cost more than the
-attention; and each number of them costs the capture of a graph."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,19 +76,13 @@ class Batches:
             weights=corpus.weights,
         )
         self.longest = max(longest, corpus.lengths.longest)
-        self._cut(training.micro_batches)
+        self.micro_batches = training.micro_batches
 
     def recut(self, count: int) -> Batches:
         """The same global batches in so many micro-batches."""
         other = copy.copy(self)
-        other._cut(count)
+        other.micro_batches = count
         return other
-
-    def _cut(self, count: int) -> None:
-        schedule = self.schedule
-        budgets = {"source_budget": schedule.source_budget, "target_budget": schedule.target_budget}
-        self.micro_batches = count
-        self.shapes: list[Shape] = shapes(self.longest, micro_batches=count, **budgets)
 
     def step(self, step: int) -> StepBatch:
         """The batch of a step, steps counted from 1."""
@@ -119,18 +105,9 @@ class Batches:
             rows = padded_ids(self.corpus, pairs)
             source, given, wanted = (self._sent(x) for x in (rows.source, rows.target_input, rows.target_output))
             return MicroBatch(index, source, given, wanted, padded_layout(source), padded_layout(given))
-        shape = shape_of(pairs, lengths=self.corpus.lengths, among=self.shapes)
-        line = packed_ids(self.corpus, pairs, shape=shape)
-        source, given, wanted = (self._sent(x) for x in (line.source, line.target_input, line.target_output))
-        most = max(_last_used(line.source_offsets), _last_used(line.target_offsets))
-        if most > VARLEN_MAX_SEQUENCES:
-            raise BatchError(
-                f"a micro-batch has {most:,} sentences and fillers, but the packed attention kernel takes at most "
-                f"{VARLEN_MAX_SEQUENCES:,}: raise training.micro_batches above {self.micro_batches}"
-            )
-        entries = min(len(line.source_offsets), _rounded(most) + 1)
-        offsets = (self._sent(offsets[:entries]) for offsets in (line.source_offsets, line.target_offsets))
-        return packed_micro_batch(index, [source, given, wanted, *offsets], max_length=max(TILE, line.max_length))
+        line = packed_ids(self.corpus, pairs)
+        arrays = line.source, line.target_input, line.target_output, line.source_offsets, line.target_offsets
+        return packed_micro_batch(index, map(self._sent, arrays), max_length=self.longest)
 
     def _sent(self, array: np.ndarray) -> Tensor:
         tensor = torch.from_numpy(array)
@@ -142,21 +119,9 @@ class Batches:
 def packed_micro_batch(index: int, tensors: Iterable[Tensor], *, max_length: int) -> MicroBatch:
     """A micro-batch of source, target input, target output, and the offsets of both sides."""
     source, given, wanted, source_offsets, target_offsets = tensors
-    for offsets in (source_offsets, target_offsets):  # their number differs from step to step
-        torch._dynamo.maybe_mark_dynamic(offsets, 0)
     source_layout = Packed(source_offsets, tokens=len(source), max_length=max_length)
     target_layout = Packed(target_offsets, tokens=len(given), max_length=max_length)
     return MicroBatch(index, source, given, wanted, source_layout, target_layout)
-
-
-def _last_used(offsets: np.ndarray) -> int:
-    """The sequences up to the last one that holds a token."""
-    return int(np.searchsorted(offsets, offsets[-1]))
-
-
-def _rounded(sequences: int) -> int:
-    """The next of a few sizes, but no more than the kernel takes."""
-    return min(VARLEN_MAX_SEQUENCES, next(size for size in SEQUENCES if size >= sequences))
 
 
 def prefetched(batches: Batches, *, first: int, last: int) -> Generator[StepBatch, None, None]:

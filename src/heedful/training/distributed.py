@@ -8,6 +8,7 @@ nothing here does anything.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -69,7 +70,7 @@ class GradientLine:
     """
 
     def __init__(self, model: nn.Module, world: World, *, sums: int) -> None:
-        parameters = list(model.parameters())
+        self._parameters = parameters = list(model.parameters())
         total = sum(parameter.numel() for parameter in parameters)
         self._world = world
         self.whole = torch.zeros(total + sums, device=parameters[0].device, dtype=parameters[0].dtype)
@@ -82,6 +83,10 @@ class GradientLine:
     def clear(self) -> None:
         """Forget the last step's gradients and sums."""
         self.whole.zero_()
+
+    def add(self, gradients: Sequence[Tensor]) -> None:
+        """Add gradients, in the order of the parameters."""
+        torch._foreach_add_([parameter.grad for parameter in self._parameters], list(gradients))
 
     def sum_over_processes(self) -> None:
         """Sum gradients and sums over all processes."""

@@ -12,13 +12,13 @@ kept. The numbers are those of `token_losses`, which a test compares.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from heedful.errors import ShapeError
+from heedful.model.cuda_operators import has_kernels
 from heedful.symbols import PAD
 from heedful.training.flops import SCORES_AT_ONCE_ON_CUDA
 
@@ -80,16 +80,12 @@ def output_losses(
     *,
     label_smoothing: float,
     dtype: torch.dtype,
-    slice_losses: Callable[..., Slice] | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The summed smoothed loss and the summed negative log-likelihood of the targets that are not `PAD`.
 
     Products are computed in ``dtype``, sums in float32 (float64 for float64). Only the first result has a gradient.
-    ``slice_losses`` may be a compiled form of `losses_and_gradient`.
     """
-    return _OutputLosses.apply(
-        hidden_ND, weight_VD, targets_N.long(), label_smoothing, dtype, slice_losses or losses_and_gradient
-    )
+    return _OutputLosses.apply(hidden_ND, weight_VD, targets_N.long(), label_smoothing, dtype)
 
 
 def losses_and_gradient(scores_NV: Tensor, targets_N: Tensor, label_smoothing: float) -> Slice:
@@ -109,6 +105,19 @@ def losses_and_gradient(scores_NV: Tensor, targets_N: Tensor, label_smoothing: f
     return smoothed, (true * counted).sum(), gradient
 
 
+def losses_by_kernel(scores_NV: Tensor, targets_N: Tensor, label_smoothing: float) -> Slice:
+    """`losses_and_gradient` on CUDA, in two passes over the scores, which become their own gradient."""
+    from heedful.model import triton_kernels
+
+    tokens, words = scores_NV.shape
+    smoothed, plain = scores_NV.new_empty(2, tokens, dtype=torch.float32)
+    triton_kernels.losses_and_gradients[(tokens,)](
+        scores_NV, targets_N, smoothed, plain, words, label_smoothing, label_smoothing / (words - 1), PAD, words,
+        BLOCK=2048, num_warps=8,
+    )  # fmt: skip
+    return smoothed.sum(), plain.sum(), scores_NV
+
+
 class _OutputLosses(torch.autograd.Function):
     @staticmethod
     def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -118,7 +127,6 @@ class _OutputLosses(torch.autograd.Function):
         targets: Tensor,
         label_smoothing: float,
         dtype: torch.dtype,
-        slice_losses: Callable[..., Slice],
     ) -> tuple[Tensor, Tensor]:
         wanted = any(ctx.needs_input_grad)
         matrix = weight.to(dtype)
@@ -128,14 +136,16 @@ class _OutputLosses(torch.autograd.Function):
         weight_gradient = torch.zeros_like(weight, dtype=single) if wanted else None
         for begin, end in _slices(hidden.size(0), words=weight.size(0), device=hidden.device):
             vectors = hidden[begin:end].to(dtype)
-            part, plain_part, gradient = slice_losses(vectors @ matrix.T, targets[begin:end], label_smoothing)
+            scores = vectors @ matrix.T
+            of_slice = losses_by_kernel if has_kernels(scores) else losses_and_gradient
+            part, plain_part, gradient = of_slice(scores, targets[begin:end], label_smoothing)
             smoothed, plain = smoothed + part, plain + plain_part
             if hidden_gradient is not None and weight_gradient is not None:
                 hidden_gradient[begin:end] = gradient @ matrix
                 if dtype == single:
                     weight_gradient.addmm_(gradient.T, vectors)
-                else:
-                    weight_gradient += gradient.T @ vectors
+                else:  # added in float32 by the product itself
+                    weight_gradient = torch.addmm(weight_gradient, gradient.T, vectors, out_dtype=single)
         if wanted:
             ctx.save_for_backward(hidden_gradient, weight_gradient)
         ctx.mark_non_differentiable(plain)
@@ -144,7 +154,7 @@ class _OutputLosses(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, smoothed: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore
         hidden_gradient, weight_gradient = ctx.saved_tensors
-        return hidden_gradient * smoothed, weight_gradient * smoothed, None, None, None, None
+        return hidden_gradient * smoothed, weight_gradient * smoothed, None, None, None
 
 
 def _slices(tokens: int, *, words: int, device: torch.device) -> list[tuple[int, int]]:

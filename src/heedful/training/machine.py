@@ -20,8 +20,7 @@ import numpy as np
 import torch
 
 from heedful.config import TrainingConfig
-from heedful.errors import BatchError, TrainingError, is_out_of_memory
-from heedful.model.attention_kernels import VARLEN_MAX_SEQUENCES
+from heedful.errors import TrainingError, is_out_of_memory
 from heedful.training.batches import Batches, StepBatch
 from heedful.training.distributed import World, agree
 from heedful.training.events import Reporter, Warned
@@ -33,7 +32,6 @@ PACKAGES = ("torch", "numpy", "tokenizers", "safetensors")
 MOST_MICRO_BATCHES = 1024
 """Micro-batches beyond which there is no point in trying."""
 TOO_LARGE = "does not fit into memory"
-TOO_MANY = f"has more sentences than the packed attention kernel takes at once ({VARLEN_MAX_SEQUENCES:,})"
 
 
 @dataclass(frozen=True)
@@ -89,6 +87,16 @@ def processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
+def memory_limit() -> int | None:
+    """Bytes that this process may take: the machine's memory, or less where it was given less; None if unknown."""
+    found = [_machine_memory()]
+    with contextlib.suppress(OSError, ValueError):  # no control group, or one without a limit
+        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    found.append(None if soft == resource.RLIM_INFINITY else soft)
+    return min((limit for limit in found if limit is not None), default=None)
+
+
 def _machine_memory() -> int | None:
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -101,15 +109,10 @@ def _gib(size: int | None) -> float | None:
 
 
 def device_memory(device: torch.device) -> int | None:
-    """Bytes that a process may take: a GPU's, or the machine's, or less where it was given less; None if unknown."""
-    if device.type == "cuda":
-        return torch.cuda.get_device_properties(device).total_memory
-    found = [_machine_memory()]
-    with contextlib.suppress(OSError, ValueError):  # no control group, or one without a limit
-        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    found.append(None if soft == resource.RLIM_INFINITY else soft)
-    return min((limit for limit in found if limit is not None), default=None)
+    """Bytes that a process on this device may take."""
+    if device.type != "cuda":
+        return memory_limit()
+    return torch.cuda.get_device_properties(device).total_memory
 
 
 @contextlib.contextmanager
@@ -134,42 +137,26 @@ def fine_enough(trainer: Trainer, batches: Batches, *, automatic: bool, report: 
     Where the number they are cut into does not do: an error that says which does or, if it is to be found
     automatically, that one. The first epoch's batches are looked at; others hardly differ.
     """
-    obstacle = _obstacle(trainer, batches) if trainer.precision.device.type == "cuda" else None
-    if obstacle is None:
-        return batches.micro_batches
-    count = 2 * batches.micro_batches
-    while _obstacle(trainer, batches.recut(count)):
+    now = batches.micro_batches
+    if trainer.precision.device.type != "cuda" or _fits(trainer, batches):
+        return now
+    count = 2 * now
+    while not _fits(trainer, batches.recut(count)):
         count *= 2
         if count > MOST_MICRO_BATCHES:
-            raise TrainingError(
-                f"the largest batch {obstacle}, and with {MOST_MICRO_BATCHES} micro-batches it still does not do"
-            )
+            raise TrainingError(f"the largest batch {TOO_LARGE}, with {MOST_MICRO_BATCHES} micro-batches neither")
     advice = f"training.micro_batches = {count}"
     if not automatic:
         raise TrainingError(
-            f"the largest batch {obstacle} with training.micro_batches = {batches.micro_batches}; {advice} is fine "
-            "enough (--auto-micro-batches takes it by itself)"
+            f"the largest batch {TOO_LARGE} with training.micro_batches = {now}; {advice} is fine enough "
+            "(--auto-micro-batches takes it by itself)"
         )
-    report(Warned(f"the largest batch {obstacle}; taking {advice}"))
+    report(Warned(f"the largest batch {TOO_LARGE}; taking {advice}"))
     return count
 
 
-def _obstacle(trainer: Trainer, batches: Batches) -> str | None:
-    """What is wrong with the largest batches in any of the processes; None where nothing is."""
-    too_many = too_large = False
-    try:
-        _fullest(batches)
-        too_large = not _fits(trainer, batches)
-    except BatchError:
-        too_many = True
-    found = agree(trainer.world, trainer.precision.device, any_has_too_many=too_many, any_has_too_large=too_large)
-    if found["any_has_too_many"]:
-        return TOO_MANY
-    return TOO_LARGE if found["any_has_too_large"] else None
-
-
 def _fits(trainer: Trainer, batches: Batches) -> bool:
-    """Whether a step with the largest micro-batch can be computed, and captured if it is to be."""
+    """Whether every process can compute a step with the largest micro-batch, and capture it if it is to."""
     device = trainer.precision.device
     torch.cuda.reset_peak_memory_stats(device)
     working: int | None = None
@@ -180,24 +167,19 @@ def _fits(trainer: Trainer, batches: Batches) -> bool:
         pass
     gc.collect()
     torch.cuda.empty_cache()
-    if working is None:
-        return False
-    return not trainer.captures or WORKING_MEMORIES_OF_GRAPHS * working <= torch.cuda.mem_get_info(device)[0]
+    room = torch.cuda.mem_get_info(device)[0] / WORKING_MEMORIES_OF_GRAPHS if trainer.captures else float("inf")
+    too_large = working is None or working > room
+    return not agree(trainer.world, device, any_is_too_large=too_large)["any_is_too_large"]
 
 
 def _largest(batches: Batches) -> StepBatch:
-    """The first micro-batch of the step that would be the widest if its rows were padded.
-
-    Packed ones are all of nearly the same size, whatever the step.
-    """
+    """The first micro-batch of the step with the most tokens."""
     plan, lengths = batches.schedule.epoch(0), batches.corpus.lengths
-    sampled = np.unique(np.linspace(0, len(plan) - 1, min(len(plan), 2000)).astype(int))
-    widths = [lengths.of(pairs).longest * len(pairs) for pairs in map(plan.batch, sampled)]
-    step = batches.step(int(sampled[int(np.argmax(widths))]) + 1)
+    sampled = _sampled(len(plan))
+    tokens = [sum(lengths.of(plan.batch(place)).totals) for place in sampled]
+    step = batches.step(int(sampled[int(np.argmax(tokens))]) + 1)
     return dataclasses.replace(step, micro_batches=step.micro_batches[:1])
 
 
-def _fullest(batches: Batches) -> StepBatch:
-    """The step with the most sentences."""
-    plan = batches.schedule.epoch(0)
-    return batches.step(int(np.diff(plan.cuts)[plan.order].argmax()) + 1)
+def _sampled(size: int, *, most: int = 2000) -> np.ndarray:
+    return np.unique(np.linspace(0, size - 1, min(size, most)).astype(int))

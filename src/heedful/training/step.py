@@ -25,7 +25,7 @@ from heedful.symbols import PAD
 from heedful.training.batches import MicroBatch, StepBatch
 from heedful.training.distributed import GradientLine, World
 from heedful.training.graphs import GraphedMicroBatches, GraphedUpdate
-from heedful.training.label_smoothing import losses_and_gradient, output_losses
+from heedful.training.label_smoothing import output_losses
 from heedful.training.optimizer import adam, guarded_step, learning_rate
 
 
@@ -62,7 +62,6 @@ class Trainer:
         single = torch.float32 if precision.device.type == "cuda" else torch.float64
         self._rate = torch.zeros((), device=precision.device, dtype=single)
         self._numbers = torch.zeros(4, device=precision.device)
-        self._slice_losses: Callable[..., tuple[Tensor, Tensor, Tensor]] = losses_and_gradient
         self._add: Callable[[MicroBatch, int], None] = self._add_gradient
         self._finish: Callable[[], None] = self._update
 
@@ -73,14 +72,13 @@ class Trainer:
         return self._training.compile and on_cuda and self.model.attention.layout == "packed"
 
     def accelerate(self) -> None:
-        """On CUDA with packed batches: compile the layers and the loss, and replay whole steps as captured graphs.
+        """On CUDA with packed batches: compile the layers, and replay whole steps as captured graphs.
 
         Compiled layers halve the kernels; graphs spare the host, which could not launch even those fast enough.
         What is saved stays the plain module's.
         """
         for layer in [*self.model.encoder.layers, *self.model.decoder.layers]:
-            layer.compile()
-        self._slice_losses = torch.compile(losses_and_gradient, dynamic=True)
+            layer.compile(dynamic=True)
         self._add = GraphedMicroBatches(self._add_gradient, line=self._line.whole)
         self._finish = GraphedUpdate(self._update)
 
@@ -119,7 +117,11 @@ class Trainer:
     def _add_gradient(self, micro: MicroBatch, target_tokens: int | Tensor) -> None:
         """Add a micro-batch's share of the gradient, and its losses to the sums."""
         smoothed, plain = self.losses(micro)
-        (smoothed / target_tokens).backward()
+        share = smoothed / target_tokens
+        if share.is_cuda:  # one addition for all parameters instead of one for each
+            self._line.add(torch.autograd.grad(share, list(self.model.parameters())))
+        else:
+            share.backward()
         self._line.sums.add_(torch.stack([smoothed.detach(), plain]))
 
     def _update(self) -> None:
@@ -145,7 +147,6 @@ class Trainer:
             targets,
             label_smoothing=self._training.label_smoothing,
             dtype=self.precision.dtype if self.precision.half else vectors.dtype,
-            slice_losses=self._slice_losses,
         )
 
 
