@@ -18,7 +18,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 from heedful.errors import ConfigError
 from heedful.files import read_small, reason
@@ -167,12 +167,7 @@ class Config:
     data: DataConfig = field(default_factory=DataConfig)
 
 
-SECTIONS: dict[str, type] = {
-    "model": ModelConfig,
-    "training": TrainingConfig,
-    "search": SearchConfig,
-    "data": DataConfig,
-}
+SECTIONS: dict[str, type] = get_type_hints(Config)
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
