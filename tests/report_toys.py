@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from tests.attention_toys import toy_maps
 
-from heedful.evaluation.sentences import TestSet
-from heedful.evaluation.translation_scores import system_report
+from heedful.evaluation.translation_scores import TestSet, system_report
 from heedful.report.run_scores import TITLES, Example, RunScores, ScoredText
 from heedful.search.attention_maps import AttentionMaps
 from heedful.search.options import SearchOptions

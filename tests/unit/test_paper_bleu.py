@@ -10,10 +10,8 @@ from pathlib import PurePath
 import pytest
 
 from heedful.errors import MissingExtraError, ScoreError
-from heedful.evaluation.counts import bleu_counts
-from heedful.evaluation.paper_bleu import LANGUAGES, compounds_split, language_of, paper_bleu_counts
-from heedful.evaluation.sentences import TestSet
-from heedful.evaluation.translation_scores import system_report
+from heedful.evaluation.counts import LANGUAGES, bleu_counts, compounds_split, language_of, paper_bleu_counts
+from heedful.evaluation.translation_scores import TestSet, system_report
 
 REFERENCES = [
     "Der 32-jährige Mann sagte: „Das ist's!“, und ging z. B. nach Baden-Baden.",

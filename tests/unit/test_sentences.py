@@ -8,7 +8,7 @@ import pytest
 from sacrebleu.metrics.chrf import CHRF
 
 from heedful.evaluation.counts import chrf_counts
-from heedful.evaluation.sentences import System, TestSet, extremes, leads
+from heedful.evaluation.translation_scores import System, TestSet, extremes, leads
 
 SOURCES = [f"sentence {number}" for number in range(9)]
 REFERENCES = [f"das ist der lange Satz Nummer {number}" for number in range(9)]

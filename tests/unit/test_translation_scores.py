@@ -14,9 +14,8 @@ from sacrebleu.metrics.ter import TER
 
 from heedful.errors import ScoreError
 from heedful.evaluation.counts import bleu_counts, chrf_counts, system_counts, ter_counts
-from heedful.evaluation.sentences import TestSet
 from heedful.evaluation.significance import times_drawn
-from heedful.evaluation.translation_scores import bleu, length_ratio, system_report, with_interval
+from heedful.evaluation.translation_scores import TestSet, bleu, length_ratio, system_report, with_interval
 
 PUBLIC = [(bleu_counts, BLEU), (chrf_counts, CHRF), (ter_counts, TER)]
 

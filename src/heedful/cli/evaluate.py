@@ -11,11 +11,9 @@ from heedful.cli.model_options import ModelOptions, RunningOptions, SearchChoice
 from heedful.cli.options import AsJson, Draws, Examples, Flag, Seed
 from heedful.cli.terminal import new_text, print_result, progress, require_place
 from heedful.errors import ScoreError
-from heedful.evaluation.counts import system_counts
-from heedful.evaluation.paper_bleu import language_of, require_language
-from heedful.evaluation.sentences import System, TestSet, leads
+from heedful.evaluation.counts import language_of, require_language, system_counts
 from heedful.evaluation.significance import LEVEL, RESAMPLES, SEED, TRIALS, comparisons
-from heedful.evaluation.translation_scores import system_report
+from heedful.evaluation.translation_scores import System, TestSet, leads, system_report
 from heedful.runs.folder import bundled_models
 from heedful.text.reading import read_lines, require_aligned
 

@@ -8,8 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from heedful.cli.terminal import console, plain_table, visible
-from heedful.evaluation.paper_bleu import NAME as PAPER_BLEU
-from heedful.evaluation.paper_bleu import WHY_IT_DIFFERS
+from heedful.evaluation.counts import PAPER_BLEU, WHY_IT_DIFFERS
 
 LONGEST = 400
 """Characters of a sentence that are shown: a translation that repeats itself can be very long."""

@@ -11,8 +11,8 @@ from heedful.cli.model_options import ModelOptions, SearchChoices
 from heedful.cli.options import AsJson, Examples, Flag
 from heedful.cli.terminal import print_json, print_text, progress
 from heedful.errors import CheckpointError, CorpusError, ReportError, SearchError
-from heedful.evaluation.paper_bleu import language_of, require_language
-from heedful.evaluation.sentences import TestSet
+from heedful.evaluation.counts import language_of, require_language
+from heedful.evaluation.translation_scores import TestSet
 from heedful.text.reading import read_lines, require_aligned
 
 if TYPE_CHECKING:

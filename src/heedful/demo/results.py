@@ -28,8 +28,7 @@ from heedful.evaluation.alignments import (
     word_weights,
 )
 from heedful.evaluation.counts import bleu_counts, chrf_counts
-from heedful.evaluation.sentences import System, TestSet, extremes
-from heedful.evaluation.translation_scores import Score, with_interval
+from heedful.evaluation.translation_scores import Score, System, TestSet, extremes, with_interval
 from heedful.files import read_json, read_small, write_file, write_json
 from heedful.runs.metrics import Sample
 from heedful.typed import typed

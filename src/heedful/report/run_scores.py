@@ -12,10 +12,8 @@ import numpy as np
 
 from heedful.errors import SearchError
 from heedful.evaluation.alignments import aligning_layer, soft_alignment
-from heedful.evaluation.paper_bleu import NAME as PAPER_BLEU
-from heedful.evaluation.paper_bleu import WHY_IT_DIFFERS
-from heedful.evaluation.sentences import Extremes, ShownSentence, TestSet
-from heedful.evaluation.translation_scores import SystemReport, system_report
+from heedful.evaluation.counts import PAPER_BLEU, WHY_IT_DIFFERS
+from heedful.evaluation.translation_scores import Extremes, ShownSentence, SystemReport, TestSet, system_report
 from heedful.report.attention_views import attention_map, weight_scale
 from heedful.report.pages import Section, section
 from heedful.report.picture import Picture

@@ -15,7 +15,7 @@ from heedful.config import Config
 from heedful.data.corpus import Corpus
 from heedful.data.manifest import MANIFEST, Manifest, read_manifest
 from heedful.errors import CheckpointError, CorpusError, HeedfulError
-from heedful.evaluation.sentences import TestSet
+from heedful.evaluation.translation_scores import TestSet
 from heedful.files import read_json, read_small
 from heedful.prepare.report import described
 from heedful.runs.descriptions import RUN, RunDescription, read_run, read_state
