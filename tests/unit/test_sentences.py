@@ -7,8 +7,8 @@ import random
 import pytest
 from sacrebleu.metrics.chrf import CHRF
 
-from heedful.evaluation.counts import chrf_counts
-from heedful.evaluation.translation_scores import System, TestSet, extremes, leads
+from heedful.evaluation.counts import SystemCounts, chrf_counts, system_counts
+from heedful.evaluation.translation_scores import TestSet, extremes, leads
 
 SOURCES = [f"sentence {number}" for number in range(9)]
 REFERENCES = [f"das ist der lange Satz Nummer {number}" for number in range(9)]
@@ -21,8 +21,8 @@ def damaged(seed: int) -> list[str]:
     return ["".join(c for c in line if rng.random() < share) for line, share in zip(REFERENCES, kept, strict=True)]
 
 
-def system(outputs: list[str]) -> System:
-    return System(outputs, chrf_counts(outputs, REFERENCES))
+def system(outputs: list[str]) -> SystemCounts:
+    return system_counts(outputs, REFERENCES)
 
 
 def chrf(output: str, reference: str) -> float:
@@ -33,7 +33,7 @@ def test_the_ends_and_the_middle_are_found() -> None:
     outputs = damaged(1)
     scores = [chrf(output, reference) for output, reference in zip(outputs, REFERENCES, strict=True)]
     order = sorted(range(9), key=scores.__getitem__)
-    found = extremes(TestSet(REFERENCES, SOURCES), system(outputs), count=3)
+    found = extremes(TestSet(REFERENCES, SOURCES), outputs, chrf_counts(outputs, REFERENCES), count=3)
     for sentences, places in ((found.worst, order[:3]), (found.median, order[3:6]), (found.best, order[6:])):
         assert [sentence.line for sentence in sentences] == [place + 1 for place in places]
         for sentence, place in zip(sentences, places, strict=True):
@@ -43,10 +43,10 @@ def test_the_ends_and_the_middle_are_found() -> None:
 
 
 def test_a_small_test_set_is_shown_whole_and_equal_sentences_stay_in_order() -> None:
-    found = extremes(TestSet(["a", "a"]), System(["b", "b"], chrf_counts(["b", "b"], ["a", "a"])), count=5)
+    found = extremes(TestSet(["a", "a"]), ["b", "b"], chrf_counts(["b", "b"], ["a", "a"]), count=5)
     assert [sentence.line for sentence in found.worst] == [1, 2] == [sentence.line for sentence in found.best]
     assert found.worst[0].source is None
-    assert extremes(TestSet(["a"]), System(["b"], chrf_counts(["b"], ["a"])), count=0).worst == []
+    assert extremes(TestSet(["a"]), ["b"], chrf_counts(["b"], ["a"]), count=0).worst == []
 
 
 def test_leads_are_ordered_by_width_and_never_shared() -> None:

@@ -13,7 +13,7 @@ from heedful.cli.terminal import new_text, print_result, progress, require_place
 from heedful.errors import ScoreError
 from heedful.evaluation.counts import language_of, require_language, system_counts
 from heedful.evaluation.significance import LEVEL, RESAMPLES, SEED, TRIALS, comparisons
-from heedful.evaluation.translation_scores import System, TestSet, leads, system_report
+from heedful.evaluation.translation_scores import TestSet, leads, system_report
 from heedful.runs.folder import bundled_models
 from heedful.text.reading import read_lines, require_aligned
 
@@ -160,10 +160,9 @@ def compare(
         if path not in files:
             model = dataclasses.replace(running, model=str(path))
             lines[path], _ = _of_model(test, model, search, perplexity=False, quiet=quiet)
-    outputs_a, outputs_b = lines[a], lines[b]
-    counts_a, counts_b = (system_counts(outputs, test.references) for outputs in (outputs_a, outputs_b))
+    counts_a, counts_b = (system_counts(lines[path], test.references) for path in (a, b))
     found = comparisons(counts_a, counts_b, resamples=resamples, trials=trials, seed=resample_seed)
-    differing = leads(test, System(outputs_a, counts_a.chrf), System(outputs_b, counts_b.chrf), count=examples)
+    differing = leads(test, counts_a, counts_b, count=examples)
     named = {"a": a, "b": b, "source": source, "reference": reference, "sentences": len(test.references)}
     rows = [{**dataclasses.asdict(row), "better": row.better()} for row in found]
     drawn = {"level": LEVEL, "resamples": resamples, "trials": trials, "seed": resample_seed}

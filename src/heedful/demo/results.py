@@ -28,7 +28,7 @@ from heedful.evaluation.alignments import (
     word_weights,
 )
 from heedful.evaluation.counts import bleu_counts, chrf_counts
-from heedful.evaluation.translation_scores import Score, System, TestSet, extremes, with_interval
+from heedful.evaluation.translation_scores import Score, TestSet, extremes, with_interval
 from heedful.files import read_json, read_small, write_file, write_json
 from heedful.runs.metrics import Sample
 from heedful.typed import typed
@@ -117,7 +117,7 @@ def write_results(plan: DemoPlan, training: Trained, *, device: str, report: Rep
     )
     chrf = chrf_counts(outputs, test.targets)
     examples = [Sample(*lines) for lines in zip(test.sources, test.targets, outputs, strict=True)]
-    worst = extremes(TestSet(test.targets, test.sources), System(outputs, chrf), count=_WORST).worst
+    worst = extremes(TestSet(test.targets, test.sources), outputs, chrf, count=_WORST).worst
     results = DemoResults(
         generated=_REMINDER,
         seed=plan.seed,

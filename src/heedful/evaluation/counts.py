@@ -11,9 +11,10 @@ package ``sacremoses`` is an extra.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -23,8 +24,6 @@ from heedful.errors import MissingExtraError, ScoreError
 from heedful.files import without_compression
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from sacrebleu.metrics.base import Metric
 
 _CHRF_BETA = 2
@@ -41,9 +40,6 @@ _CODES = (
 )
 LANGUAGES = frozenset(_CODES.split())
 """Those for which Moses' tokenizer has rules; English ones stand in for the others."""
-
-# Not every hyphen of a-b-c: a match begins where the last one ended, in the authors' Perl as here.
-_HYPHEN = re.compile(r"(\S)-(\S)")
 
 
 @dataclass(frozen=True)
@@ -63,11 +59,17 @@ class Counted:
         """The score of the whole test set."""
         return float(self.scores(self.rows.sum(axis=0)))
 
+    @property
+    def sentence_scores(self) -> list[float]:
+        """The score of each sentence alone."""
+        return self.scores(self.rows).tolist()
+
 
 @dataclass(frozen=True)
 class SystemCounts:
     """One system's outputs, counted for every score that needs nothing but sacreBLEU."""
 
+    outputs: Sequence[str]
     bleu: Counted
     chrf: Counted
     ter: Counted
@@ -75,123 +77,56 @@ class SystemCounts:
 
 def system_counts(outputs: Sequence[str], references: Sequence[str]) -> SystemCounts:
     """BLEU, chrF and TER of a system."""
-    return SystemCounts(*(count(outputs, references) for count in (bleu_counts, chrf_counts, ter_counts)))
+    return SystemCounts(outputs, *(count(outputs, references) for count in (bleu_counts, chrf_counts, ter_counts)))
 
 
 def bleu_counts(outputs: Sequence[str], references: Sequence[str]) -> Counted:
     """BLEU of detokenised, cased text with sacreBLEU's defaults."""
-
     from sacrebleu.metrics.bleu import BLEU
 
     metric = BLEU(force=True)  # silences a remark on standard error; system_report makes it
-    rows = sentence_rows(metric, outputs, references)
-    return Counted("BLEU", str(metric.get_signature()), rows, _smoothed_bleu)
+    return _counted("BLEU", metric, outputs, references, functools.partial(_bleu, smoothed=True))
 
 
 def chrf_counts(outputs: Sequence[str], references: Sequence[str]) -> Counted:
     """chrF of character n-grams up to six, recall twice as important as precision."""
-
     from sacrebleu.metrics.chrf import CHRF
 
-    metric = CHRF(beta=_CHRF_BETA)
-    rows = sentence_rows(metric, outputs, references)
-    return Counted(f"chrF{_CHRF_BETA}", str(metric.get_signature()), rows, chrf)
+    return _counted(f"chrF{_CHRF_BETA}", CHRF(beta=_CHRF_BETA), outputs, references, _chrf)
 
 
 def ter_counts(outputs: Sequence[str], references: Sequence[str]) -> Counted:
     """Translation edit rate: edits, shifts of phrases among them, for each hundred words of the reference."""
-
     from sacrebleu.metrics.ter import TER
 
-    metric = TER()
-    rows = sentence_rows(metric, outputs, references)
-    return Counted("TER", str(metric.get_signature()), rows, edit_rate, lower_is_better=True)
-
-
-def unsmoothed_bleu(sums: np.ndarray) -> np.ndarray:
-    """BLEU of [output length, reference length, matches of 1 … 4 words, n-grams of 1 … 4 words]; 0 without a match."""
-    matches, totals = sums[..., 2:6], sums[..., 6:10]
-    return _bleu(sums, matches / np.maximum(totals, 1))
-
-
-def _smoothed_bleu(sums: np.ndarray) -> np.ndarray:
-    """The same, but the first order without a match counts as half a match, the next as a quarter, and so on."""
-    matches, totals = sums[..., 2:6], sums[..., 6:10]
-    halved = 0.5 ** np.cumsum(matches == 0, axis=-1)
-    numerators = np.where(matches > 0, matches, halved) * (totals > 0) * (matches > 0).any(axis=-1, keepdims=True)
-    return _bleu(sums, numerators / np.maximum(totals, 1))
-
-
-def chrf(sums: np.ndarray) -> np.ndarray:
-    """chrF of three counts for each order: n-grams of the output, of the reference, and of both."""
-    of_output, of_reference, of_both = np.moveaxis(sums.reshape(*sums.shape[:-1], -1, 3), -1, 0)
-    counted = (of_output > 0) & (of_reference > 0)
-    orders = np.maximum(counted.sum(axis=-1), 1)
-    precision = (counted * of_both / np.maximum(of_output, 1)).sum(axis=-1) / orders
-    recall = (counted * of_both / np.maximum(of_reference, 1)).sum(axis=-1) / orders
-    weighted = _CHRF_BETA**2 * precision + recall
-    return 100 * (1 + _CHRF_BETA**2) * precision * recall / np.where(weighted > 0, weighted, 1)
-
-
-def edit_rate(sums: np.ndarray) -> np.ndarray:
-    """TER of [edits, words of the reference]; output where nothing should be is 100."""
-    edits, words = sums[..., 0], sums[..., 1]
-    return 100 * np.where(words > 0, edits / np.maximum(words, 1), edits > 0)
-
-
-def _require_pairs(outputs: Sequence[str], references: Sequence[str]) -> None:
-    """Every output has its reference, and there is one."""
-    if len(outputs) != len(references):
-        raise ScoreError(f"{len(outputs):,} translations and {len(references):,} references: each needs its own")
-    if not outputs:
-        raise ScoreError("no translations were given, and there is no score of nothing")
-
-
-def sentence_rows(metric: Metric, outputs: Sequence[str], references: Sequence[str]) -> np.ndarray:
-    """A row of sacreBLEU's counts for each sentence."""
-    _require_pairs(outputs, references)
-    # Not public, but what sacreBLEU's own tests of significance start from; ours hold the sums to its public scores.
-    return np.array(metric._extract_corpus_statistics(list(outputs), [list(references)]), dtype=np.float64)
-
-
-def _bleu(sums: np.ndarray, precisions: np.ndarray) -> np.ndarray:
-    output_length, reference_length = sums[..., 0], sums[..., 1]
-    # Zero lengths and zero precisions are replaced before the division and the logarithm, and put right after them.
-    shortness = np.minimum(1 - reference_length / np.maximum(output_length, 1), 0)
-    logarithms = np.log(np.where(precisions > 0, precisions, 1)).mean(axis=-1)
-    return 100 * np.where((precisions > 0).all(axis=-1), np.exp(shortness + logarithms), 0)
+    return replace(_counted("TER", TER(), outputs, references, edit_rate), lower_is_better=True)
 
 
 def paper_bleu_counts(outputs: Sequence[str], references: Sequence[str], *, language: str) -> Counted:
-    """Paper-style BLEU, counted for each sentence, with the tokenizer's rules for a language such as ``de``."""
+    """Paper-style BLEU with the tokenizer's rules for a language such as ``de``."""
     from sacrebleu.metrics.bleu import BLEU
 
     require_language(language)
-    moses = _moses()
+    try:
+        import sacremoses as moses  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        missing = f"{PAPER_BLEU} needs an extra that is not installed: pip install 'heedful[moses]'"
+        raise MissingExtraError(missing) from None
     tokenizer = moses.MosesTokenizer(lang=language)
 
-    def tokenised(line: str) -> str:
-        return compounds_split(str(tokenizer.tokenize(line, return_str=True)))
+    def words(lines: Sequence[str]) -> list[str]:
+        return [compounds_split(str(tokenizer.tokenize(line, return_str=True))) for line in lines]
 
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
-    rows = sentence_rows(metric, [tokenised(line) for line in outputs], [tokenised(line) for line in references])
-    words = f"tok:moses-{language}+hyphens|sacremoses:{moses.__version__}"
-    return Counted(PAPER_BLEU, str(metric.get_signature()).replace("tok:none", words), rows, unsmoothed_bleu)
+    counted = _counted(PAPER_BLEU, metric, words(outputs), words(references), functools.partial(_bleu, smoothed=False))
+    cut_by = f"tok:moses-{language}+hyphens|sacremoses:{moses.__version__}"
+    return replace(counted, signature=counted.signature.replace("tok:none", cut_by))
 
 
 def require_language(language: str) -> None:
     """Moses' tokenizer would take other rules for a language it does not know, and say nothing."""
     if language not in LANGUAGES:
         raise ScoreError(f"--language {language}: Moses' tokenizer has rules for {', '.join(sorted(LANGUAGES))}")
-
-
-def compounds_split(line: str) -> str:
-    """A tokenised line with the hyphens inside its words as words.
-
-    >>> compounds_split("a rich-text format - or not")
-    'a rich ##AT##-##AT## text format - or not'
-    """
-    return _HYPHEN.sub(r"\1 ##AT##-##AT## \2", line)
 
 
 def language_of(file: PurePath) -> str:
@@ -204,11 +139,61 @@ def language_of(file: PurePath) -> str:
     return ending if ending in LANGUAGES else "en"
 
 
-def _moses() -> ModuleType:
-    try:
-        import sacremoses  # pyright: ignore[reportMissingImports]
-    except ImportError:
-        raise MissingExtraError(
-            f"{PAPER_BLEU} needs an extra that is not installed: pip install 'heedful[moses]'"
-        ) from None
-    return sacremoses
+def compounds_split(line: str) -> str:
+    """A tokenised line with the hyphens inside its words as words.
+
+    >>> compounds_split("a rich-text format - or not")
+    'a rich ##AT##-##AT## text format - or not'
+    """
+    # Not every hyphen of a-b-c: a match begins where the last one ended, in the authors' Perl as here.
+    return re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", line)
+
+
+def edit_rate(sums: np.ndarray) -> np.ndarray:
+    """TER of [edits, words of the reference]; output where nothing should be is 100."""
+    edits, words = sums[..., 0], sums[..., 1]
+    return 100 * np.where(words > 0, edits / np.maximum(words, 1), edits > 0)
+
+
+def _counted(
+    name: str,
+    metric: Metric,
+    outputs: Sequence[str],
+    references: Sequence[str],
+    scores: Callable[[np.ndarray], np.ndarray],
+) -> Counted:
+    """What a metric of sacreBLEU counts in each sentence."""
+    if len(outputs) != len(references):
+        raise ScoreError(f"{len(outputs):,} translations and {len(references):,} references: each needs its own")
+    if not outputs:
+        raise ScoreError("no translations were given, and there is no score of nothing")
+    # Not public, but what sacreBLEU's own tests of significance start from; ours hold the sums to its public scores.
+    rows = np.array(metric._extract_corpus_statistics(list(outputs), [list(references)]), dtype=np.float64)
+    return Counted(name, str(metric.get_signature()), rows, scores)
+
+
+def _bleu(sums: np.ndarray, *, smoothed: bool) -> np.ndarray:
+    """BLEU of [output length, reference length, matches of 1 … 4 words, n-grams of 1 … 4 words]; 0 without a match.
+
+    Smoothed, the first order without a match counts as half a match, the next as a quarter, and so on.
+    """
+    output_length, reference_length, matches, totals = sums[..., 0], sums[..., 1], sums[..., 2:6], sums[..., 6:10]
+    if smoothed:
+        halved = 0.5 ** np.cumsum(matches == 0, axis=-1)
+        matches = np.where(matches > 0, matches, halved) * (totals > 0) * (matches > 0).any(axis=-1, keepdims=True)
+    precisions = matches / np.maximum(totals, 1)
+    # Zero lengths and zero precisions are replaced before the division and the logarithm, and put right after them.
+    shortness = np.minimum(1 - reference_length / np.maximum(output_length, 1), 0)
+    logarithms = np.log(np.where(precisions > 0, precisions, 1)).mean(axis=-1)
+    return 100 * np.where((precisions > 0).all(axis=-1), np.exp(shortness + logarithms), 0)
+
+
+def _chrf(sums: np.ndarray) -> np.ndarray:
+    """chrF of three counts for each order: n-grams of the output, of the reference, and of both."""
+    of_output, of_reference, of_both = np.moveaxis(sums.reshape(*sums.shape[:-1], -1, 3), -1, 0)
+    counted = (of_output > 0) & (of_reference > 0)
+    orders = np.maximum(counted.sum(axis=-1), 1)
+    precision = (counted * of_both / np.maximum(of_output, 1)).sum(axis=-1) / orders
+    recall = (counted * of_both / np.maximum(of_reference, 1)).sum(axis=-1) / orders
+    weighted = _CHRF_BETA**2 * precision + recall
+    return 100 * (1 + _CHRF_BETA**2) * precision * recall / np.where(weighted > 0, weighted, 1)

@@ -5,6 +5,7 @@ Works on arrays of weights alone and does not know which model or sentence they 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,12 +31,11 @@ def head_table(weights: np.ndarray, *, causal: bool = False) -> list[Head]:
     With ``causal``, query t has only the keys 0 to t to choose from, which is what its entropy is compared with.
     """
     distances, entropies = mean_distances(weights), mean_entropies(weights)
-    even = even_entropy(*weights.shape[-2:], causal=causal)
+    even = even_entropy(*weights.shape[-2:], causal=causal) or math.inf  # of one key alone: nothing to choose from
+    found = zip(np.ndindex(*distances.shape), distances.flat, entropies.flat, strict=True)
     return [
-        Head(layer + 1, head + 1, float(distance), float(entropy), float(entropy) / even if even else 0.0)
-        for (layer, head), distance, entropy in zip(
-            np.ndindex(*distances.shape), distances.flat, entropies.flat, strict=True
-        )
+        Head(layer + 1, head + 1, float(distance), float(entropy), float(entropy) / even)
+        for (layer, head), distance, entropy in found
     ]
 
 

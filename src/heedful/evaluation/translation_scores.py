@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heedful.errors import MissingExtraError
-from heedful.evaluation.counts import PAPER_BLEU, Counted, bleu_counts, paper_bleu_counts, system_counts
+from heedful.evaluation.counts import PAPER_BLEU, Counted, SystemCounts, bleu_counts, paper_bleu_counts, system_counts
 from heedful.evaluation.significance import RESAMPLES, SEED, ConfidenceInterval, bootstrap_sums, interval
 
 _TOKENISED_SHARE = 0.1
@@ -40,22 +40,9 @@ class TestSet:
     references: Sequence[str]
     sources: Sequence[str] | None = None
 
-    def source(self, place: int) -> str | None:
-        """The source of a sentence, counted from 0."""
-        return None if self.sources is None else self.sources[place]
-
-
-@dataclass(frozen=True)
-class System:
-    """The outputs of a system and their chrF, counted for each sentence."""
-
-    outputs: Sequence[str]
-    chrf: Counted
-
-    @property
-    def scores(self) -> np.ndarray:
-        """The chrF of each sentence."""
-        return self.chrf.scores(self.chrf.rows)
+    def texts(self, place: int) -> tuple[str | None, str]:
+        """Source and reference of a sentence, counted from 0."""
+        return None if self.sources is None else self.sources[place], self.references[place]
 
 
 @dataclass(frozen=True)
@@ -169,50 +156,36 @@ def system_report(
         left_out=left_out,
         notes=_notes(outputs, test.references),
         length_ratio=length_ratio(counts.bleu),
-        examples=extremes(test, System(outputs, counts.chrf), count=examples),
+        examples=extremes(test, outputs, counts.chrf, count=examples),
     )
 
 
-def extremes(test: TestSet, system: System, *, count: int) -> Extremes:
-    """So many sentences, or all if there are fewer, from each end of the order and from its middle."""
-    scores = system.scores
-    order = np.argsort(scores, kind="stable")
+def extremes(test: TestSet, outputs: Sequence[str], chrf: Counted, *, count: int) -> Extremes:
+    """So many sentences, or all if there are fewer, from each end of the order by chrF and from its middle."""
+    scores = chrf.sentence_scores
+    order = np.argsort(scores, kind="stable").tolist()
     count = min(count, len(order))
     middle = (len(order) - count) // 2
 
-    def shown(places: np.ndarray) -> list[ShownSentence]:
-        return [
-            ShownSentence(i + 1, float(scores[i]), test.source(i), test.references[i], system.outputs[i])
-            for i in map(int, places)
-        ]
+    def shown(begin: int) -> list[ShownSentence]:
+        return [ShownSentence(i + 1, scores[i], *test.texts(i), outputs[i]) for i in order[begin : begin + count]]
 
-    return Extremes(
-        worst=shown(order[:count]),
-        median=shown(order[middle : middle + count]),
-        best=shown(order[len(order) - count :]),
-    )
+    return Extremes(worst=shown(0), median=shown(middle), best=shown(len(order) - count))
 
 
-def leads(test: TestSet, a: System, b: System, *, count: int) -> Leads:
+def leads(test: TestSet, a: SystemCounts, b: SystemCounts, *, count: int) -> Leads:
     """The sentences, at most so many, at which A leads by most, and those at which B does."""
-    scores_a, scores_b = a.scores, b.scores
+    scores_a, scores_b = a.chrf.sentence_scores, b.chrf.sentence_scores
+    lead = np.subtract(scores_a, scores_b)
 
     def shown(lead: np.ndarray) -> list[TwoOutputs]:
-        places = [int(i) for i in np.argsort(-lead, kind="stable") if lead[i] > 0]
+        places = [i for i in np.argsort(-lead, kind="stable").tolist() if lead[i] > 0]
         return [
-            TwoOutputs(
-                line=i + 1,
-                chrf_a=float(scores_a[i]),
-                chrf_b=float(scores_b[i]),
-                source=test.source(i),
-                reference=test.references[i],
-                output_a=a.outputs[i],
-                output_b=b.outputs[i],
-            )
+            TwoOutputs(i + 1, scores_a[i], scores_b[i], *test.texts(i), a.outputs[i], b.outputs[i])
             for i in places[:count]
         ]
 
-    return Leads(a=shown(scores_a - scores_b), b=shown(scores_b - scores_a))
+    return Leads(a=shown(lead), b=shown(-lead))
 
 
 def _notes(outputs: Sequence[str], references: Sequence[str]) -> list[str]:
