@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -75,11 +74,21 @@ def attention(
         search.require_none("--target is given, and nothing is searched for")
     search.asked()  # what cannot be honoured is said before the model is loaded
     _check(sentence, target, weights=weights, as_json=as_json)
-    _check_places(output, png, overwrite=overwrite)
+    from heedful.files import require_free
+    from heedful.report.attention_views import require_free_pictures, write_attention_page, write_attention_pictures
+
+    # Before a model is loaded, so that nobody waits for a page that has no place.
+    if output is not None:
+        require_free(output, overwrite=overwrite, error=ReportError)
+    if png is not None:
+        if png.exists() and not png.is_dir():
+            raise ReportError(f"--png {png} is a file, not a folder")
+        require_free_pictures(png, overwrite=overwrite)
     translator = model.translator()
     maps = translator.attention(sentence, target=target, options=search.options(translator))
     layer = _layer(layer, len(maps.cross))
-    files = _write(maps, output, png, layer=layer, overwrite=overwrite)
+    files = [write_attention_page(maps, output, overwrite=overwrite)] if output else []
+    files += write_attention_pictures(maps, png, layer=layer, overwrite=overwrite) if png else []
     if as_json:
         facts = {"model": model.named().model, **_described(maps, layer, weights=weights)}
         print_json(facts | {"files": [str(path) for path in files]})
@@ -103,19 +112,6 @@ def _check(sentence: str, target: str | None, *, weights: bool, as_json: bool) -
         raise HeedfulError("--weights adds the weights to what --json prints; give both")
 
 
-def _check_places(output: Path | None, png: Path | None, *, overwrite: bool) -> None:
-    """Before a model is loaded, so that nobody waits for a page that has no place."""
-    from heedful.files import require_free
-    from heedful.report.attention_views import require_free_pictures
-
-    if output is not None:
-        require_free(output, overwrite=overwrite, error=ReportError)
-    if png is not None:
-        if png.exists() and not png.is_dir():
-            raise ReportError(f"--png {png} is a file, not a folder")
-        require_free_pictures(png, overwrite=overwrite)
-
-
 def _layer(given: int | None, layers: int) -> int:
     """The layer to align by."""
     from heedful.evaluation.alignments import aligning_layer
@@ -125,13 +121,6 @@ def _layer(given: int | None, layers: int) -> int:
     if not 1 <= given <= layers:
         raise HeedfulError(f"--layer {given}: this model's decoder has layers 1 to {layers}")
     return given
-
-
-def _write(maps: AttentionMaps, output: Path | None, png: Path | None, *, layer: int, overwrite: bool) -> list[Path]:
-    from heedful.report.attention_views import write_attention_page, write_attention_pictures
-
-    page = [write_attention_page(maps, output, overwrite=overwrite)] if output else []
-    return page + (write_attention_pictures(maps, png, layer=layer, overwrite=overwrite) if png else [])
 
 
 def _alignment(maps: AttentionMaps, layer: int) -> dict[str, Any]:
@@ -151,11 +140,9 @@ def _alignment(maps: AttentionMaps, layer: int) -> dict[str, Any]:
 def _described(maps: AttentionMaps, layer: int, *, weights: bool) -> dict[str, Any]:
     from heedful.evaluation.heads import head_table
 
-    facts: dict[str, Any] = {"source_text": maps.source_text, "target_text": maps.target_text}
-    for name, value in (("score", maps.score), ("log_probability", maps.log_probability)):
-        facts[name] = value if math.isfinite(value) else None  # JSON has no infinity
-    facts |= {"source": maps.source, "target": maps.target, "alignment": _alignment(maps, layer)}
     arrays = {"encoder": maps.encoder, "decoder": maps.decoder, "cross": maps.cross}
+    names = ("source_text", "target_text", "score", "log_probability", "source", "target")
+    facts = {name: getattr(maps, name) for name in names} | {"alignment": _alignment(maps, layer)}
     facts["heads"] = {
         kind: [dataclasses.asdict(head) for head in head_table(array, causal=kind == "decoder")]
         for kind, array in arrays.items()

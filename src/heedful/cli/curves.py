@@ -9,13 +9,7 @@ from heedful.cli.terminal import console, print_json
 from heedful.report.curves import write_curves, write_events
 
 
-def curves(
-    run: Path,
-    /,
-    *,
-    tensorboard: Path | None = None,
-    as_json: AsJson = False,
-) -> None:
+def curves(run: Path, /, *, tensorboard: Path | None = None, as_json: AsJson = False) -> None:
     """Draw how a training run went, or is going, into curves.png in its folder.
 
     Loss and perplexity of training and validation, BLEU where it was measured, learning rate, gradient norm, speed.
@@ -35,13 +29,11 @@ def curves(
 
     heedful curves runs/base --tensorboard events/base
     """
-    picture, events = write_curves(run), None
-    if tensorboard is not None:
-        events = write_events(run, output=tensorboard)
+    picture = write_curves(run)
+    events = None if tensorboard is None else write_events(run, output=tensorboard)
     if as_json:
         print_json({"picture": str(picture), "events": None if events is None else str(events)})
         return
-    out = console()
-    out.print(f"{picture} is drawn", soft_wrap=True)
+    console().print(f"{picture} is drawn", soft_wrap=True)
     if events is not None:
-        out.print(f"{events} has the events; tensorboard --logdir {events}", soft_wrap=True)
+        console().print(f"{events} has the events; tensorboard --logdir {events}", soft_wrap=True)

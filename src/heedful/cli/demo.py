@@ -100,20 +100,21 @@ def _results(plan: DemoPlan, *, began: float, device: str, threads: int | None, 
         if not prepare_text(plan, report=report):
             say(f"it has been prepared already: {plan.corpus}", quiet=quiet)
     training = trained(plan)
-    if training is None:
-        training = _train(plan, began=began, device=device, threads=threads, quiet=quiet)
-    else:
+    if training is not None:
         say(f"the model has been trained already: {plan.run}", quiet=quiet)
-    if (results := stored_results(plan, training)) is not None:
-        say(f"it has been scored already: {plan.results}", quiet=quiet)
-        return results
-    _use_threads(threads)
+        if (results := stored_results(plan, training)) is not None:
+            say(f"it has been scored already: {plan.results}", quiet=quiet)
+            return results
+    import torch
+
+    torch.set_num_threads(threads or min(MOST_THREADS, torch.get_num_threads()))
+    if training is None:
+        training = _train(plan, began=began, device=device, quiet=quiet)
     with progress(unit="sentences", quiet=quiet) as report:
         return write_results(plan, training, device=device, report=report)
 
 
-def _train(plan: DemoPlan, *, began: float, device: str, threads: int | None, quiet: bool) -> Trained:
-    _use_threads(threads)
+def _train(plan: DemoPlan, *, began: float, device: str, quiet: bool) -> Trained:
     from heedful.cli.training_display import DemoDisplay
     from heedful.demo.stages import set_training_minutes, train_model
 
@@ -123,12 +124,6 @@ def _train(plan: DemoPlan, *, began: float, device: str, threads: int | None, qu
     if training.state == "interrupted":
         raise KeyboardInterrupt
     return training
-
-
-def _use_threads(threads: int | None) -> None:
-    import torch
-
-    torch.set_num_threads(threads or min(MOST_THREADS, torch.get_num_threads()))
 
 
 def _program() -> str:

@@ -96,17 +96,12 @@ def _print_sentences(out: Console, title: str, sentences: list[dict[str, Any]], 
     if sentences:
         out.print(f"\n{title} by chrF", style="bold")
     for sentence in sentences:
-        of_both = "chrf" not in sentence
-        scores = "A {chrf_a:.1f}, B {chrf_b:.1f}" if of_both else "{chrf:.1f}"
+        scores = "{chrf:.1f}" if "chrf" in sentence else "A {chrf_a:.1f}, B {chrf_b:.1f}"
         out.print(f"line {sentence['line']:,}, chrF {scores.format(**sentence)}", style="dim")
-        _print_texts(out, sentence, texts)
-
-
-def _print_texts(out: Console, sentence: dict[str, Any], names: tuple[str, ...]) -> None:
-    for name in names:
-        if sentence[name] is not None:
-            label = {"output_a": "A", "output_b": "B"}.get(name, name)
-            out.print(f"  {label:<10}{visible(sentence[name], most=LONGEST)}", soft_wrap=True)
+        for name in texts:
+            if sentence[name] is not None:
+                label = {"output_a": "A", "output_b": "B"}.get(name, name)
+                out.print(f"  {label:<10}{visible(sentence[name], most=LONGEST)}", soft_wrap=True)
 
 
 def _number(value: float | None) -> str:

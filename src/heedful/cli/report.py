@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +74,8 @@ def report(
     heedful report run --source test.en --reference test.de --output test.html --examples 5
     """
     asked = _asked(source, reference, language=language)
-    if no_scores and (asked is not None or model.model is not None):
+    named = asked is not None or model.model is not None
+    if no_scores and named:
         raise ReportError("--no-scores translates nothing: leave out --source, --reference and --model, or --no-scores")
     from heedful.files import require_free
     from heedful.report.run_page import run_sections, write_run_page
@@ -88,9 +89,8 @@ def report(
     require_free(path, overwrite=overwrite, error=ReportError)
     scores, why_not = None, "--no-scores was given"
     if not no_scores:
-        work = _Work(record, _model_of(run, model), search, examples=examples, quiet=quiet)
-        named = asked is not None or model.model is not None
-        scores, why_not = _scores(work, asked, language=language, must=named)
+        chosen, told = _model_of(run, model), {"examples": examples, "quiet": quiet, "must": named}
+        scores, why_not = _scores(lambda: asked or _validation_text(record, language), chosen, search, **told)
     sections = run_sections(record, scores, why_not=why_not)
     write_run_page(f"Run {run.absolute().name}", sections, path, overwrite=overwrite)
     problems = [*record.problems, *([f"no scores: {why_not}"] if scores is None else [])]
@@ -101,17 +101,6 @@ def report(
     for problem in problems:
         print_text(f"note: {problem}")
     print_text(f"{path} is written")
-
-
-@dataclass(frozen=True)
-class _Work:
-    """What is translated with, and how."""
-
-    record: RunRecord
-    model: ModelOptions
-    search: SearchChoices
-    examples: int
-    quiet: bool
 
 
 def _asked(source: Path | None, reference: Path | None, *, language: str | None) -> ScoredText | None:
@@ -127,7 +116,8 @@ def _asked(source: Path | None, reference: Path | None, *, language: str | None)
         raise ReportError(f"{missing} is missing: a text to score has both, --source and --reference")
     lines = {path: read_lines(path) for path in (source, reference)}
     require_aligned(list(lines.items()))
-    return ScoredText(TestSet(lines[reference], lines[source]), f"{source} and {reference}", language_of(reference))
+    test = TestSet(lines[reference], lines[source])
+    return ScoredText(test, f"{source} and {reference}", language or language_of(reference))
 
 
 def _model_of(run: Path, model: ModelOptions) -> ModelOptions:
@@ -141,36 +131,43 @@ def _model_of(run: Path, model: ModelOptions) -> ModelOptions:
     return model
 
 
-def _scores(work: _Work, asked: ScoredText | None, *, language: str | None, must: bool) -> tuple[RunScores | None, str]:
+def _scores(
+    text: Callable[[], ScoredText],
+    model: ModelOptions,
+    search: SearchChoices,
+    *,
+    examples: int,
+    quiet: bool,
+    must: bool,
+) -> tuple[RunScores | None, str]:
     """The model's scores, or why there are none; ``must``: where the user named a text or a model, that is an error."""
-    from heedful.report.run_scores import ScoredText, measured_scores
-    from heedful.runs.record import validation_text
+    from heedful.report.run_scores import measured_scores
 
     try:
-        text = asked
-        if text is None:
-            test, about = validation_text(work.record), "the corpus's validation text"
-            text = ScoredText(test, about, _language(work.record), is_validation=True)
-        translator = work.model.translator()
+        scored, translator = text(), model.translator()
     except (CheckpointError, CorpusError) as error:
         if must:
             raise
         return None, str(error)
-    options = work.search.options(translator)
+    options = search.options(translator)
     try:
-        text = dataclasses.replace(text, language=language or text.language)
-        with progress(unit="sentences", quiet=work.quiet) as reached:
-            return measured_scores(translator, text, options=options, examples=work.examples, report=reached), ""
+        with progress(unit="sentences", quiet=quiet) as reached:
+            return measured_scores(translator, scored, options=options, examples=examples, report=reached), ""
     except SearchError as error:  # a line that cannot be translated
         if must:
             raise
         return None, str(error)
 
 
-def _language(record: RunRecord) -> str:
-    """The target language, by the name of the validation file."""
+def _validation_text(record: RunRecord, language: str | None) -> ScoredText:
+    """That of the run's corpus; the name of the validation file tells its language."""
+    from heedful.report.run_scores import ScoredText
+    from heedful.runs.record import validation_text
+
+    test = validation_text(record)
     texts = record.corpus.manifest.validation if record.corpus else ()
-    return language_of(PurePath(texts[0].paths[-1])) if texts else "en"
+    by_name = language_of(PurePath(texts[0].paths[-1])) if texts else "en"
+    return ScoredText(test, "the corpus's validation text", language or by_name, is_validation=True)
 
 
 def _described(scores: RunScores | None) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console, RenderableType
@@ -40,9 +39,7 @@ class TrainingDisplay:
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._live is not None:
             self._live.stop()
 
@@ -125,12 +122,11 @@ class DemoDisplay(TrainingDisplay):
 
     def _live_line(self, event: events.Stepped) -> RenderableType:
         step, steps = event.line.step, event.steps
-        left = self._time_left(step, steps)
-        parts = [f"{step:,}/{steps:,} steps", *([left] if left else []), f"loss {event.line.loss:.2f}"]
+        parts = (f"{step:,}/{steps:,} steps", self._time_left(step, steps), f"loss {event.line.loss:.2f}")
         grid = Table.grid(padding=(0, 1))
         grid.add_column(max_width=40)
         grid.add_column(no_wrap=True, overflow="ellipsis")
-        grid.add_row(ProgressBar(steps, step), "  ".join(parts))
+        grid.add_row(ProgressBar(steps, step), "  ".join(filter(None, parts)))
         return grid
 
     def _logged(self, line: TrainLine, steps: int) -> None:
@@ -153,15 +149,13 @@ def _progress_line(line: TrainLine, steps: int, left: str) -> str:
     wall = line.wall
     parts = [
         f"step {line.step:,}/{steps:,}",
-        *([left] if left else []),  # before what a narrow terminal cuts off
+        left,  # before what a narrow terminal cuts off
         f"loss {line.loss:.3f}",
         f"ppl {line.perplexity:,.2f}",
         f"lr {line.learning_rate:.2e}",
         f"grad {line.gradient_norm:.2f}",
         f"{wall.tokens_per_second:,.0f} tok/s",
+        "" if wall.peak_share is None else f"{wall.peak_share:.0%} of peak",
+        "" if wall.memory_gib is None else f"{wall.memory_gib:.1f} GiB",
     ]
-    if wall.peak_share is not None:
-        parts.append(f"{wall.peak_share:.0%} of peak")
-    if wall.memory_gib is not None:
-        parts.append(f"{wall.memory_gib:.1f} GiB")
-    return "  ".join(parts)
+    return "  ".join(filter(None, parts))
