@@ -76,12 +76,11 @@ def next_commands(plan: DemoPlan, *, program: str, sentence: str) -> list[Comman
         f"{program} evaluate --model run --source test.en --reference test.de\n"
         f'{program} attention --model run "A sentence of your own."'
     )
-    real = [
-        ("real English, with the model that comes with heedful", f'{program} translate "Where is the nearest station?"')
-    ]
+    station = f'{program} translate "Where is the nearest station?"'
+    stock = [("real English, with the model that comes with heedful", station)] if default_model() else []
     return [
         ("translate a sentence of words that it knows", f"{program} translate --model {run} {said}"),
         ("look at every attention head", f"{program} attention --model {run} {said} --output {page}"),
-        *(real if default_model() else []),
+        *stock,
         ("your own text, two files of which line n of one translates line n of the other", yours),
     ]

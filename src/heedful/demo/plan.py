@@ -33,7 +33,12 @@ _FEWEST = 20
 
 @dataclass(frozen=True)
 class DemoPlan:
-    """One demo: what it is made of, and where its parts are."""
+    """One demo: what it is made of, and where its parts are.
+
+    ``text`` has the sentences, ``corpus`` the same prepared, ``run`` the training; ``outputs`` the translations of the
+    test sentences, ``picture`` one sentence's cross-attention with the true links, ``results`` every figure, and
+    ``page`` all of it for people.
+    """
 
     seed: int
     minutes: float
@@ -47,43 +52,31 @@ class DemoPlan:
 
     @property
     def text(self) -> Path:
-        """The sentences that training, validation and test use."""
         return self.folder / "text"
 
     @property
     def corpus(self) -> Path:
-        """The same, prepared."""
         return self.folder / "corpus"
 
     @property
     def run(self) -> Path:
-        """The training run."""
         return self.folder / "run"
 
     @property
     def outputs(self) -> Path:
-        """The translations of the test sentences."""
         return self.folder / "test.out"
 
     @property
     def picture(self) -> Path:
-        """One test sentence's cross-attention with the true links."""
         return self.folder / "alignment.png"
 
     @property
     def results(self) -> Path:
-        """Every figure."""
         return self.folder / "results.json"
 
     @property
     def page(self) -> Path:
-        """All of it for people."""
         return self.folder / "report.html"
-
-    @property
-    def share(self) -> float:
-        """Of the whole demo, as much as the text that there is."""
-        return self.train / TRAIN
 
 
 def start_demo(folder: Path, *, seed: int, minutes: float, overwrite: bool = False) -> DemoPlan:

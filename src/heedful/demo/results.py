@@ -16,17 +16,8 @@ from heedful.background import Report
 from heedful.demo.plan import PARTS, DemoPlan
 from heedful.demo.stages import Trained, tokens_of
 from heedful.errors import DemoError
-from heedful.evaluation.alignments import (
-    Gold,
-    Word,
-    alignment_error_rate,
-    diagonal_alignment,
-    gold_alignment,
-    hard_alignment,
-    located_words,
-    soft_alignment,
-    word_weights,
-)
+from heedful.evaluation import alignments
+from heedful.evaluation.alignments import Gold, Word, alignment_error_rate, soft_alignment, word_weights
 from heedful.evaluation.counts import bleu_counts, chrf_counts
 from heedful.evaluation.translation_scores import Score, TestSet, extremes, with_interval
 from heedful.files import read_json, read_small, write_file, write_json
@@ -111,10 +102,11 @@ def write_results(plan: DemoPlan, training: Trained, *, device: str, report: Rep
         outputs.append(best[0].text)
         report("translating", len(outputs), len(test.sources))
     write_file(plan.outputs, "".join(f"{line}\n" for line in outputs).encode(), error=DemoError)
-    total = plan.valid + plan.test
-    alignment = alignment_score(
-        translator, valid=valid, test=test, reached=lambda done: report("aligning", done, total)
-    )
+
+    def reached(done: int) -> None:
+        report("aligning", done, plan.valid + plan.test)
+
+    alignment = alignment_score(translator, valid=valid, test=test, reached=reached)
     chrf = chrf_counts(outputs, test.targets)
     examples = [Sample(*lines) for lines in zip(test.sources, test.targets, outputs, strict=True)]
     worst = extremes(TestSet(test.targets, test.sources), outputs, chrf, count=_WORST).worst
@@ -144,8 +136,8 @@ def _aligned_text(plan: DemoPlan, part: str) -> AlignedText:
     except (OSError, ValueError) as problem:
         raise DemoError(f"{plan.text} has lost its {part} text: {problem}; --overwrite starts anew") from None
     sources, targets, links = files
-    where = plan.text / f"{part}.align"
-    gold = [gold_alignment(line, where=f"{where}, line {number}") for number, line in enumerate(links, start=1)]
+    where = f"{plan.text / f'{part}.align'}, line "
+    gold = [alignments.gold_alignment(line, where=f"{where}{number}") for number, line in enumerate(links, start=1)]
     return AlignedText(sources, targets, gold)
 
 
@@ -155,9 +147,8 @@ def _draw_alignment(plan: DemoPlan, translator: Translator, text: AlignedText, l
     place = most_reordered(text)
     source, target = text.sources[place], text.targets[place]
     weights = token_weights(translator, source, target)[layer - 1]
-    picture = alignment_picture(
-        weights, source=tokens_of(source), target=tokens_of(target), links=text.gold[place].sure, layer=layer
-    )
+    words = {"source": tokens_of(source), "target": tokens_of(target)}
+    picture = alignment_picture(weights, **words, links=text.gold[place].sure, layer=layer)
     write_file(plan.picture, picture, error=DemoError)
     return Pictured(source, target)
 
@@ -170,7 +161,7 @@ def alignment_score(
     found = []
     for text in (valid, test):
         for source, target in zip(text.sources, text.targets, strict=True):
-            found.append([hard_alignment(weights) for weights in token_weights(translator, source, target)])
+            found.append([alignments.hard_alignment(weights) for weights in token_weights(translator, source, target)])
             reached(len(found))
     chosen, rest = found[: len(valid.sources)], found[len(valid.sources) :]
     by_layer = [alignment_error_rate([links[layer] for links in chosen], valid.gold) for layer in layers]
@@ -199,7 +190,7 @@ def token_weights(translator: Translator, source: str, target: str) -> list[np.n
 
 def tokens_at(line: str, subwords: Subwords) -> list[Word]:
     """The tokens of a generated line, each with the places of its subwords."""
-    return located_words(line, tokens_of(line), subwords.spans(subwords.encode([line])[0]))
+    return alignments.located_words(line, tokens_of(line), subwords.spans(subwords.encode([line])[0]))
 
 
 def most_reordered(text: AlignedText, *, among: int = 200, longest: int = 14) -> int:
@@ -210,4 +201,5 @@ def most_reordered(text: AlignedText, *, among: int = 200, longest: int = 14) ->
 
 def _diagonal_error(text: AlignedText, places: Sequence[int]) -> float:
     sizes = ([len(tokens_of(side[place])) for side in (text.sources, text.targets)] for place in places)
-    return alignment_error_rate([diagonal_alignment(*pair) for pair in sizes], [text.gold[place] for place in places])
+    found = [alignments.diagonal_alignment(*pair) for pair in sizes]
+    return alignment_error_rate(found, [text.gold[place] for place in places])

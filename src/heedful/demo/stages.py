@@ -14,7 +14,7 @@ from pathlib import Path
 from heedful.background import Report
 from heedful.config import Config
 from heedful.data.manifest import MANIFEST
-from heedful.demo.plan import PARTS, README, DemoPlan, write_plan
+from heedful.demo.plan import PARTS, README, TRAIN, DemoPlan, write_plan
 from heedful.errors import CheckpointError, DemoError
 from heedful.files import foreign_files, new_folder
 from heedful.prepare.pipeline import Request, prepare
@@ -132,7 +132,7 @@ def set_training_minutes(plan: DemoPlan, *, seconds: float) -> DemoPlan:
     """Give training, once, the time that is left after so many seconds, less what evaluation needs; write it down."""
     if plan.training_minutes is not None:
         return plan
-    left = plan.minutes - seconds / 60 - FOR_EVALUATION * plan.share
+    left = plan.minutes - seconds / 60 - FOR_EVALUATION * plan.train / TRAIN
     status = _status(plan)
     earlier = status.minutes if status else 0.0
     return write_plan(replace(plan, training_minutes=round(earlier + max(left, LEAST_SHARE * plan.minutes), 3)))

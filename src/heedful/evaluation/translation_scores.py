@@ -163,7 +163,7 @@ def system_report(
 def extremes(test: TestSet, outputs: Sequence[str], chrf: Counted, *, count: int) -> Extremes:
     """So many sentences, or all if there are fewer, from each end of the order by chrF and from its middle."""
     scores = chrf.sentence_scores
-    order = np.argsort(scores, kind="stable").tolist()
+    order: list[int] = np.argsort(scores, kind="stable").tolist()
     count = min(count, len(order))
     middle = (len(order) - count) // 2
 
@@ -179,7 +179,7 @@ def leads(test: TestSet, a: SystemCounts, b: SystemCounts, *, count: int) -> Lea
     lead = np.subtract(scores_a, scores_b)
 
     def shown(lead: np.ndarray) -> list[TwoOutputs]:
-        places = [i for i in np.argsort(-lead, kind="stable").tolist() if lead[i] > 0]
+        places: list[int] = [i for i in np.argsort(-lead, kind="stable").tolist() if lead[i] > 0]
         return [
             TwoOutputs(i + 1, scores_a[i], scores_b[i], *test.texts(i), a.outputs[i], b.outputs[i])
             for i in places[:count]
