@@ -221,7 +221,7 @@ def test_a_line_cut_into_parts_has_the_alignments_of_its_parts(
     monkeypatch.setattr(translator_module, "MOST_SOURCE_TOKENS", len(encode([sentences[-1]])[0]))
     line = " ".join(sentences)
     (best,) = next(iter(translator.hypotheses([line], options)))
-    assert len(best.lengths) == 4
+    assert len(best.parts) == 4
     assert translator.alignments(line, [best]) == [" ".join(links)]
 
 
@@ -318,5 +318,5 @@ def test_without_standard_output_nothing_is_done_in_vain(model: Path, tmp_path: 
 
 
 def test_the_parts_of_a_translation_are_its_subwords_in_their_order() -> None:
-    assert Translation("x", 0.0, 0.0, (1, 2, 3, 4), (1, 3)).parts == [(1,), (2, 3, 4)]
-    assert Translation("x", 0.0, 0.0, (1, 2)).parts == [(1, 2)]
+    assert Translation("x", 0.0, 0.0, ((1,), (2, 3, 4))).ids == (1, 2, 3, 4)
+    assert Translation("", 0.0, 0.0, ()).ids == ()

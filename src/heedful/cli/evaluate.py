@@ -106,9 +106,9 @@ def _of_model(
     facts: dict[str, Any] = {"search": dataclasses.asdict(options)}
     with progress(unit="sentences", quiet=quiet) as report:
         if perplexity:  # first: it may refuse a reference
-            facts["perplexity"] = translator.likelihood(sources, test.references, report=report).described()
-        found = translator.measured(sources, options=options, report=report)
-    return found.outputs, {**facts, "speed": found.speed}
+            facts["perplexity"] = translator.likelihood(sources, test.references, report=report)
+        outputs, speed = translator.measured(sources, options=options, report=report)
+    return outputs, {**facts, "speed": speed}
 
 
 def compare(

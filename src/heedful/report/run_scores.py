@@ -81,19 +81,19 @@ def measured_scores(
     """Translate and score a text; ``examples``: how many of the best, the middling and the worst are shown."""
     test, saved = text.test, translator.saved
     sources = test.sources or []
-    found = translator.measured(sources, options=options, report=report)
-    likelihood = translator.likelihood(sources, test.references, report=report)
+    outputs, speed = translator.measured(sources, options=options, report=report)
+    perplexity = translator.likelihood(sources, test.references, report=report)
     # Three groups that do not overlap, however few sentences there are.
     count = min(examples, max(1, len(sources) // 3))
-    scored = system_report(test, found.outputs, language=text.language, examples=count)
+    scored = system_report(test, outputs, language=text.language, examples=count)
     layer = aligning_layer(saved.config.model.decoder_layers)
     return RunScores(
         text=text,
         weights=f"{saved.weights_from}, step {saved.step:,}",
         search=options,
         report=scored,
-        perplexity=likelihood.described(),
-        speed=found.speed,
+        perplexity=perplexity,
+        speed=speed,
         layer=layer,
         examples=_with_attention(translator, scored.examples, layer=layer, report=report),
         learned_positions=_learned_positions(saved.model),

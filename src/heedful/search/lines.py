@@ -7,15 +7,13 @@ too long by itself is cut between words, or inside a word where there is no whit
 from __future__ import annotations
 
 import bisect
-import dataclasses
-import math
+import functools
+import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-
-from heedful.evaluation.translation_scores import perplexity
 
 # A full stop, what may close after it, and then white space; in Chinese and Japanese no space follows.
 _END = re.compile(r"""(?<=[.!?…])["'”’»)\]]*\s+|(?<=[。！？])""")
@@ -62,28 +60,21 @@ def cut(line: str, *, fits: Callable[[str], bool]) -> list[tuple[int, int, bool]
     spans: list[tuple[int, int, bool]] = []
     begin = 0
     while begin < len(line):
-        end = begin
-        for place in ends[bisect.bisect_right(ends, begin) :]:
-            if not fits(line[begin:place].strip()):
-                break
-            end = place
-        in_sentence = end == begin
-        if in_sentence:
-            end = _cut_inside(line, begin, ends[bisect.bisect_right(ends, begin)], fits)
+        here = functools.partial(_fits, fits, line, begin)
+        following = ends[bisect.bisect_right(ends, begin) :]
+        end = _last(following, here)
+        in_sentence = end is None
+        if end is None:
+            spaces = [match.end() for match in _SPACE.finditer(line, begin + 1, following[0])]
+            end = _last(spaces, here) or _last(range(begin + 1, following[0] + 1), here) or begin + 1
         if line[begin:end].strip():
             spans.append((begin, end, in_sentence))
         begin = end
     return spans
 
 
-def _cut_inside(line: str, begin: int, stop: int, fits: Callable[[str], bool]) -> int:
-    """The last place where a sentence can be cut so that what is before it fits."""
-
-    def fitting(place: int) -> bool:
-        return fits(line[begin:place].strip())
-
-    spaces = [match.end() for match in _SPACE.finditer(line, begin + 1, stop)]
-    return _last(spaces, fitting) or _last(range(begin + 1, stop + 1), fitting) or begin + 1
+def _fits(fits: Callable[[str], bool], line: str, begin: int, end: int) -> bool:
+    return fits(line[begin:end].strip())
 
 
 def _last(places: Sequence[int], fitting: Callable[[int], bool]) -> int | None:
@@ -107,16 +98,13 @@ class Translation:
     """The log-probability divided by the length penalty: what translations are ranked by."""
     log_probability: float
     """Of all its subwords and the end symbol."""
-    ids: tuple[int, ...]
-    """Its subwords; of a line that was cut into parts, those of all parts."""
-    lengths: tuple[int, ...] = ()
-    """Of a line that was cut into parts: how many subwords belong to each."""
+    parts: tuple[tuple[int, ...], ...]
+    """The subwords of each part that the line was cut into; of most lines there is one."""
 
     @property
-    def parts(self) -> list[tuple[int, ...]]:
-        """The subwords of each part."""
-        ends = np.cumsum(self.lengths or (len(self.ids),)).tolist()
-        return [self.ids[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+    def ids(self) -> tuple[int, ...]:
+        """All its subwords."""
+        return tuple(itertools.chain(*self.parts))
 
 
 def distinct(translations: Iterable[Translation]) -> list[Translation]:
@@ -142,41 +130,3 @@ class Scored:
     def tokens(self) -> int:
         """Subwords, and one for the end symbol."""
         return len(self.token_log_probabilities)
-
-
-@dataclass(frozen=True)
-class Translated:
-    """Translations, and how fast they came; tokens are subwords, END included."""
-
-    outputs: list[str]
-    tokens: int
-    seconds: float
-    device: str
-
-    @property
-    def speed(self) -> dict[str, str | float]:
-        """Sentences and tokens in a second, and where."""
-        return {
-            "device": self.device,
-            "seconds": self.seconds,
-            "sentences_per_second": len(self.outputs) / self.seconds,
-            "target_tokens_per_second": self.tokens / self.seconds,
-        }
-
-
-@dataclass(frozen=True)
-class Likelihood:
-    """How probable a model finds the references; every sentence ends in one more subword and one more word."""
-
-    log_probability: float
-    subwords: int
-    words: int
-
-    def described(self) -> dict[str, float | None]:
-        """The numbers as JSON has them: null for what is not finite."""
-        numbers = {
-            "per_subword": perplexity(-self.log_probability, self.subwords),
-            "per_word": perplexity(-self.log_probability, self.words),
-            **dataclasses.asdict(self),
-        }
-        return {name: number if math.isfinite(number) else None for name, number in numbers.items()}

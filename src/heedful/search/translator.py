@@ -6,6 +6,7 @@ The only place where search and text meet. It reads no files but the model's, an
 from __future__ import annotations
 
 import itertools
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,12 +27,13 @@ from heedful.evaluation.alignments import (
     word_weights,
     words_of,
 )
+from heedful.evaluation.translation_scores import perplexity
 from heedful.model.attention_kernels import padded_attention
 from heedful.model.devices import chosen_device, computes_in_half
 from heedful.runs.models import SavedModel, read_model
 from heedful.search.attention_maps import AttentionMaps, attention_maps, forced_maps
 from heedful.search.engine import Hypothesis, Sentence
-from heedful.search.lines import Likelihood, Part, Scored, Translated, Translation, distinct, parts_of
+from heedful.search.lines import Part, Scored, Translation, distinct, parts_of
 from heedful.search.model_search import SLOTS, ModelSearch, forced_log_probabilities, in_half_precision
 from heedful.search.options import SearchOptions
 from heedful.symbols import END_LABEL
@@ -173,8 +175,7 @@ class Translator:
                 " ".join(self._text(part.ids) for part in whole),
                 sum(part.score for part in whole),
                 sum(part.log_probability for part in whole),
-                tuple(int(id_) for part in whole for id_ in part.ids),
-                tuple(len(part.ids) for part in whole),
+                tuple(tuple(part.ids.tolist()) for part in whole),
             )
             for whole in combined
         ]
@@ -216,27 +217,33 @@ class Translator:
 
     def measured(
         self, lines: Sequence[str], *, options: SearchOptions | None = None, report: Report = _no_report
-    ) -> Translated:
-        """The best translation of each line, and how fast they came."""
+    ) -> tuple[list[str], dict[str, str | float]]:
+        """The best translation of each line; and how fast they came, and where. Tokens are subwords and END."""
         outputs: list[str] = []
         tokens, began = 0, time.perf_counter()
         for hypotheses in self.hypotheses(lines, options):
             outputs.append(hypotheses[0].text)
             tokens += len(hypotheses[0].ids) + 1
             report("translating", len(outputs), len(lines))
-        return Translated(outputs, tokens, time.perf_counter() - began, str(self.device))
+        seconds = time.perf_counter() - began
+        speed = {"sentences_per_second": len(outputs) / seconds, "target_tokens_per_second": tokens / seconds}
+        return outputs, {"device": str(self.device), "seconds": seconds, **speed}
 
     def likelihood(
         self, sources: Sequence[str], references: Sequence[str], *, report: Report = _no_report
-    ) -> Likelihood:
-        """How probable the model finds the references, given their sources."""
-        total, subwords = 0.0, 0
-        pairs = zip(sources, references, strict=True)
-        for done, scored in enumerate(self.scores(pairs), start=1):
+    ) -> dict[str, float | None]:
+        """How probable the model finds the references, as JSON has it: null for what is not finite.
+
+        Every sentence ends in one more subword and one more word.
+        """
+        total, subwords, words = 0.0, 0, sum(len(line.split()) + 1 for line in references)
+        for done, scored in enumerate(self.scores(zip(sources, references, strict=True)), start=1):
             total += scored.log_probability
             subwords += scored.tokens
             report("reading the references", done, len(references))
-        return Likelihood(total, subwords, sum(len(line.split()) + 1 for line in references))
+        per = {"per_subword": perplexity(-total, subwords), "per_word": perplexity(-total, words)}
+        numbers = {**per, "log_probability": total, "subwords": subwords, "words": words}
+        return {name: number if math.isfinite(number) else None for name, number in numbers.items()}
 
     def attention(self, line: str, *, target: str | None = None, options: SearchOptions | None = None) -> AttentionMaps:
         """Every attention weight of the computation that translates a line, or that is given its translation."""
@@ -288,7 +295,7 @@ class Translator:
         """The links of all parts, each beginning where the words of those before it end."""
         links: set[tuple[int, int]] = set()
         source_begin = target_begin = 0
-        for part, ids in zip(parts, translation.parts if parts else (), strict=True):
+        for part, ids in zip(parts, translation.parts, strict=True):
             source_words = words_of(self.saved.source_subwords.pieces(part.ids))
             target_words = words_of(self.saved.target_subwords.pieces(ids))
             source_begin -= part.joined
