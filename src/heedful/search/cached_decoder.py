@@ -9,8 +9,10 @@ So nothing moves when hypotheses change places.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -36,32 +38,17 @@ class _At:
         return table_LD[self.at][:, None]
 
 
-@dataclass(eq=False)
-class _Kept:
-    """One layer's keys and values."""
+class _Kept(NamedTuple):
+    """One layer's keys and values, ``[B, H, T, W, size]`` of the output and ``[B, H, S, size]`` of the source."""
 
     self_keys: Tensor
     self_values: Tensor
-    """[B, H, T, W, size]"""
     cross_keys: Tensor
     cross_values: Tensor
-    """[B, H, S, size]"""
 
 
 CachedAttend = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 """``attend(q, k, v, mask)``, heads before positions; the mask is 0 where a query may attend to a key, else -∞."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Step:
-    """What all layers of a step share."""
-
-    position: _At
-    self_mask: Tensor
-    cross_mask: Tensor
-    reach: int
-    """Positions of the output that are in use."""
-    source_reach: int
 
 
 class CachedDecoder:
@@ -86,23 +73,19 @@ class CachedDecoder:
         self.model, self.slots, self.beams, self.positions = model, slots, beams, positions
         self.source_positions, self._half, self._encoded_together = source_positions, half, encoded_together
         self._attend, self._captures = attend, captures
-        self._encode_graph: Callable[[], None] | None = None
-        weight = model.embedding.weight
+        self._put_next: Callable[[], None] | None = None
+        weight, config = model.embedding.weight, model.config
         self.device = weight.device
         self.dtype = torch.float32 if weight.dtype != torch.float64 else torch.float64
         self._output = weight.to(torch.bfloat16) if half else weight
-        config = model.config
-        kept = torch.bfloat16 if half else weight.dtype
+        places = {"dtype": self._output.dtype, "device": self.device}
         shapes = [
-            *((positions, beams, size) for size in (config.key_size, config.value_size)),
-            *((source_positions, size) for size in (config.key_size, config.value_size)),
+            (slots + 1, config.num_heads, *positions_of, size)
+            for positions_of in ((positions, beams), (source_positions,))
+            for size in (config.key_size, config.value_size)
         ]
-        self._layers = [
-            _Kept(
-                *(torch.zeros(slots + 1, config.num_heads, *shape, dtype=kept, device=self.device) for shape in shapes)
-            )
-            for _ in range(config.decoder_layers)
-        ]
+        layers = range(config.decoder_layers)
+        self._layers = [_Kept(*(torch.zeros(shape, **places) for shape in shapes)) for _ in layers]
         self._decoder_layers = [layer for layer in model.decoder.layers if isinstance(layer, DecoderLayer)]
         # One position is always open, so that an empty slot's weights are numbers.
         self._real_BS = torch.arange(source_positions, device=self.device).expand(slots + 1, -1) == 0
@@ -124,6 +107,9 @@ class CachedDecoder:
             self._next_ids.copy_(torch.from_numpy(ids), non_blocking=True)
             self._next_slots.fill_(self.slots)  # padding goes into a slot that nobody reads
             self._next_slots[: len(some)] = slots[begin : begin + len(some)]
+            if self._put_next is None:
+                put_next = functools.partial(self._put, self._next_ids, self._next_slots)
+                self._put_next = self._captures(put_next, keep=()) if self._captures else put_next
             self._put_next()
 
     def _put(self, ids: Tensor, slots: Tensor) -> None:
@@ -136,54 +122,35 @@ class CachedDecoder:
                 kept.cross_values[slots, :, :width] = values.transpose(1, 2)
         self._real_BS.index_copy_(0, slots, F.pad(layout.real, (0, self.source_positions - width)))
 
-    def _put_next(self) -> None:
-        if self._captures and self._encode_graph is None:
-            self._encode_graph = self._captures(lambda: self._put(self._next_ids, self._next_slots), keep=())
-        if self._encode_graph is not None:
-            self._encode_graph()
-        else:
-            self._put(self._next_ids, self._next_slots)
-
     def step(self, ids_BW: Tensor, length_B: Tensor, rows_BWT: Tensor, *, reach: int | None = None) -> Tensor:
         """Scores of every word after these ids, which stand at position ``length`` of each slot, ``[B, W, V]``.
 
         ``reach``: how many positions are in use at most, which spares a CPU work; all, if it is not said.
         """
         source_reach = self.source_positions if reach is None else self._longest_source
-        reach = reach or self.positions
-        step = _Step(
-            _At(length_B, self.positions),
-            self._additive(self._own_rows(length_B, rows_BWT[..., :reach])),
-            self._additive(self._real_BS[: len(ids_BW), None, None, :source_reach].expand(-1, 1, self.beams, -1)),
-            reach,
-            source_reach,
-        )
+        reach, slots, position = reach or self.positions, len(ids_BW), _At(length_B, self.positions)
+        own = self._additive(self._own_rows(length_B, rows_BWT[..., :reach]))
+        real = self._additive(self._real_BS[:slots, None, None, :source_reach].expand(-1, 1, self.beams, -1))
         with self._autocast():
-            x = self.model.target_positions(self.model.embedding.embed(ids_BW), step.position)
+            x = self.model.target_positions(self.model.embedding.embed(ids_BW), position)
             for layer, kept in zip(self._decoder_layers, self._layers, strict=True):
-                x = self._through(layer, kept, x, step)
+                q, k, v = layer.self_attention.project(x, x, x)
+                _write(kept.self_keys, k, length_B)
+                _write(kept.self_values, v, length_B)
+                keys, values = (kept_x[:slots, :, :reach].flatten(2, 3) for kept_x in kept[:2])
+                x = layer.add_and_norm_1(x, layer.self_attention.w_o(self._attended(q, keys, values, own)))
+                q = layer.cross_attention.queries(x)
+                keys, values = (kept_x[:slots, :, :source_reach] for kept_x in kept[2:])
+                x = layer.add_and_norm_2(x, layer.cross_attention.w_o(self._attended(q, keys, values, real)))
+                x = layer.add_and_norm_3(x, layer.feed_forward(x))
         return self._logits(x)
 
     def select(self, slots: Tensor) -> None:
         """Keep these slots alone, in this order."""
         self.slots = len(slots)
-        for kept in self._layers:
-            kept.self_keys, kept.self_values = kept.self_keys[slots], kept.self_values[slots]
-            kept.cross_keys, kept.cross_values = kept.cross_keys[slots], kept.cross_values[slots]
+        self._layers = [_Kept(*(tensor[slots] for tensor in kept)) for kept in self._layers]
         self._real_BS = self._real_BS[slots]
         self._longest_source = int(self._real_BS.sum(1).max())
-
-    def _through(self, layer: DecoderLayer, kept: _Kept, x: Tensor, step: _Step) -> Tensor:
-        q, k, v = layer.self_attention.project(x, x, x)
-        _write(kept.self_keys, k, step.position.at)
-        _write(kept.self_values, v, step.position.at)
-        slots = len(x)
-        keys, values = (kept_x[:slots, :, : step.reach].flatten(2, 3) for kept_x in (kept.self_keys, kept.self_values))
-        x = layer.add_and_norm_1(x, layer.self_attention.w_o(self._attended(q, keys, values, step.self_mask)))
-        q = layer.cross_attention.queries(x)
-        keys, values = (kept_x[:slots, :, : step.source_reach] for kept_x in (kept.cross_keys, kept.cross_values))
-        x = layer.add_and_norm_2(x, layer.cross_attention.w_o(self._attended(q, keys, values, step.cross_mask)))
-        return layer.add_and_norm_3(x, layer.feed_forward(x))
 
     def _attended(self, q: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
         """What each slot's beams attend to, ``[B, W, heads · d_v]``."""
