@@ -23,7 +23,7 @@ from heedful.planning.plan import make_plan
 from heedful.presets import resolve
 from heedful.training import label_smoothing
 from heedful.training.batches import StepBatch
-from heedful.training.flops import attention_scores, step_flops
+from heedful.training.flops import batch_flops
 from heedful.training.step import Trainer
 
 BUDGETS = ("training.source_tokens=300", "training.target_tokens=320")
@@ -81,12 +81,8 @@ def test_the_numbers_are_those_of_the_model_and_of_an_epochs_batches(
     lengths = corpus.lengths
     schedule = Schedule(lengths, source_budget=300, target_budget=320, seed=1, weights=corpus.weights)
     batches = [schedule.batch(step) for step in range(schedule.steps_per_epoch)]
-    flops = []
-    for batch in batches:
-        source, target = lengths.source[batch], lengths.target[batch]
-        tokens = {"source_tokens": int(source.sum()), "target_tokens": int(target.sum())}
-        scores = attention_scores(source, target_lengths=target)
-        flops.append(step_flops(config, vocab_size=plan["vocabulary"]["target"], scores=scores, **tokens))
+    vocab_size = plan["vocabulary"]["target"]
+    flops = [batch_flops(config, vocab_size=vocab_size, lengths=lengths.of(batch)) for batch in batches]
     assert plan["steps_per_epoch"] == len(batches)
     assert plan["epochs"] == pytest.approx(1200 / len(batches))
     assert plan["target_tokens"] == pytest.approx(np.mean([lengths.target[batch].sum() for batch in batches]))

@@ -10,18 +10,18 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from heedful.config import ModelConfig
+from heedful.data.corpus import Lengths
 from heedful.model.attention_kernels import EQUATION_1
 from heedful.model.transformer import Transformer
 from heedful.presets import big
-from heedful.training.flops import attention_scores, paper_flops, step_flops
+from heedful.training.flops import attention_scores, batch_flops, paper_flops
 
 SMALL = ModelConfig(d_model=256, d_ff=1024, num_heads=4, encoder_layers=3, decoder_layers=3)
 
 
 def per_target_token(model: ModelConfig, *, vocab_size: int, source: int, target: int) -> float:
-    scores = attention_scores(np.array([source]), target_lengths=np.array([target]))
-    sizes = {"source_tokens": source, "target_tokens": target}
-    return step_flops(model, vocab_size=vocab_size, scores=scores, **sizes) / target
+    lengths = Lengths(np.array([source]), np.array([target]))
+    return batch_flops(model, vocab_size=vocab_size, lengths=lengths) / target
 
 
 @pytest.mark.parametrize(
@@ -38,8 +38,7 @@ def test_the_count_is_the_one_torch_makes_of_forward_and_backward(changes: dict[
     source, target = torch.randint(3, 37, (3, 7)), torch.randint(3, 37, (3, 5))
     with FlopCounterMode(display=False) as counter:
         model(source, target).sum().backward()
-    scores = attention_scores(np.full(3, 7), target_lengths=np.full(3, 5))
-    ours = step_flops(config, vocab_size=37, source_tokens=21, target_tokens=15, scores=scores)
+    ours = batch_flops(config, vocab_size=37, lengths=Lengths(np.full(3, 7), np.full(3, 5)))
     assert ours == counter.get_total_flops()
 
 
@@ -51,10 +50,9 @@ def test_scores_are_those_a_loop_counts(neighbourhood: int) -> None:
         reach = neighbourhood // 2 if neighbourhood else length
         return sum(abs(i - j) <= reach for i in range(length) for j in range(length))
 
-    found = attention_scores(np.array(source), target_lengths=np.array(target), neighbourhood=neighbourhood)
-    assert found.encoder == sum(near(length) for length in source)
-    assert found.decoder == sum(near(length) for length in target)
-    assert found.cross == sum(s * t for s, t in zip(source, target, strict=True))
+    found = attention_scores(Lengths(np.array(source), np.array(target)), neighbourhood=neighbourhood)
+    within = [sum(near(length) for length in side) for side in (source, target)]
+    assert found == (*within, sum(s * t for s, t in zip(source, target, strict=True)))
 
 
 @pytest.mark.parametrize(

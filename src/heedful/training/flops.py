@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -35,85 +34,77 @@ TERA = 1e12
 MATMUL_SHARE = 0.8
 """What large matrix products reach of a datasheet's rate: 787 of 989 TFLOP/s were measured on an H200."""
 
-# The first name that is found wins, so a variant stands before the plain name. Each is matched as whole words in the
-# name that torch reports ("NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB", "AMD Instinct MI300X").
+# TFLOP/s and GB. The first name that is found wins, so a variant stands before the plain name. Each is matched as
+# whole words in the name that torch reports ("NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB", "AMD Instinct MI300X").
 _DEVICES: tuple[tuple[str, float, int], ...] = (
     # NVIDIA Blackwell: HGX B200, 4,500 with sparsity; GB200's GPU runs at more power, 5,000 with sparsity.
-    ("GB200", 2500 * TERA, 186),
-    ("B200", 2250 * TERA, 180),
+    ("GB200", 2500, 186),
+    ("B200", 2250, 180),
     # NVIDIA H100 datasheet: SXM 1,979, PCIe 1,513, NVL 1,671 with sparsity. H200 (SXM) 1,979, H200 NVL 1,671.
-    ("H200 NVL", 835 * TERA, 141),
-    ("GH200", 989 * TERA, 144),
-    ("H200", 989 * TERA, 141),
-    ("H100 NVL", 835 * TERA, 94),
-    ("H100 PCIe", 756 * TERA, 80),
-    ("H100", 989 * TERA, 80),
-    ("H800", 989 * TERA, 80),
-    ("H20", 148 * TERA, 96),
+    ("H200 NVL", 835, 141),
+    ("GH200", 989, 144),
+    ("H200", 989, 141),
+    ("H100 NVL", 835, 94),
+    ("H100 PCIe", 756, 80),
+    ("H100", 989, 80),
+    ("H800", 989, 80),
+    ("H20", 148, 96),
     # NVIDIA A100, A30, A40, A10 datasheets.
-    ("A100", 312 * TERA, 80),
-    ("A800", 312 * TERA, 80),
-    ("A30", 165 * TERA, 24),
-    ("A40", 149.7 * TERA, 48),
-    ("A10", 125 * TERA, 24),
+    ("A100", 312, 80),
+    ("A800", 312, 80),
+    ("A30", 165, 24),
+    ("A40", 149.7, 48),
+    ("A10", 125, 24),
     # NVIDIA L40S, L40, L4 datasheets: 733, 362 and 242 with sparsity.
-    ("L40S", 362 * TERA, 48),
-    ("L40", 181 * TERA, 48),
-    ("L4", 121 * TERA, 24),
+    ("L40S", 362, 48),
+    ("L40", 181, 48),
+    ("L4", 121, 24),
     # NVIDIA Ada and Ampere GeForce whitepapers, the rows with float32 accumulation, dense.
-    ("RTX 6000 Ada", 364 * TERA, 48),
-    ("RTX 4090", 165 * TERA, 24),
-    ("RTX 4080", 97.4 * TERA, 16),
-    ("RTX 3090", 71 * TERA, 24),
-    ("RTX A6000", 154.8 * TERA, 48),
+    ("RTX 6000 Ada", 364, 48),
+    ("RTX 4090", 165, 24),
+    ("RTX 4080", 97.4, 16),
+    ("RTX 3090", 71, 24),
+    ("RTX A6000", 154.8, 48),
     # NVIDIA V100 and T4 datasheets: float16, neither has bfloat16.
-    ("V100", 125 * TERA, 32),
-    ("T4", 65 * TERA, 16),
+    ("V100", 125, 32),
+    ("T4", 65, 16),
     # The paper's own figures for what these sustain in float32 (section 6.1, footnote 5).
-    ("P100", 9.5 * TERA, 16),
-    ("M40", 6.0 * TERA, 24),
-    ("K80", 2.8 * TERA, 12),
-    ("K40", 3.7 * TERA, 12),
+    ("P100", 9.5, 16),
+    ("M40", 6.0, 24),
+    ("K80", 2.8, 12),
+    ("K40", 3.7, 12),
     # AMD Instinct data sheets, peak bfloat16 matrix without sparsity.
-    ("MI325X", 1307 * TERA, 256),
-    ("MI300X", 1307 * TERA, 192),
-    ("MI250X", 383 * TERA, 128),
-    ("MI250", 362 * TERA, 128),
+    ("MI325X", 1307, 256),
+    ("MI300X", 1307, 192),
+    ("MI250X", 383, 128),
+    ("MI250", 362, 128),
 )
 
 ACCELERATORS: tuple[str, ...] = tuple(name for name, _, _ in _DEVICES)
 """The names that are known."""
 
 
-@dataclass(frozen=True)
-class Scores:
-    """Pairs of a query and a key, in one head of one layer: what attention's cost is proportional to."""
+def attention_scores(lengths: Lengths, *, neighbourhood: int = 0) -> tuple[float, float, float]:
+    """Pairs of a query and a key, in one head of one layer: of the encoder, the decoder, and across.
 
-    encoder: float
-    decoder: float
-    cross: float
-
-
-def attention_scores(source_lengths: np.ndarray, *, target_lengths: np.ndarray, neighbourhood: int = 0) -> Scores:
-    """The scores of sentences of these lengths.
-
-    >>> attention_scores(np.array([3, 4]), target_lengths=np.array([2, 2]))
-    Scores(encoder=25.0, decoder=8.0, cross=14.0)
+    >>> sentences = Lengths(np.array([3, 4]), np.array([2, 2]))
+    >>> attention_scores(sentences)
+    (25.0, 8.0, 14.0)
 
     With a neighbourhood of 2 each position meets itself and its two neighbours, less those beyond the edges:
 
-    >>> attention_scores(np.array([3, 4]), target_lengths=np.array([2, 2]), neighbourhood=2).encoder
+    >>> attention_scores(sentences, neighbourhood=2)[0]
     17.0
     """
-    source, target = source_lengths.astype(np.float64), target_lengths.astype(np.float64)
-    cross = float((source * target).sum())
-    return Scores(float(_within(source, neighbourhood).sum()), float(_within(target, neighbourhood).sum()), cross)
+    source, target = lengths.source.astype(np.float64), lengths.target.astype(np.float64)
+    within = [float(_within(side, neighbourhood).sum()) for side in (source, target)]
+    return within[0], within[1], float((source * target).sum())
 
 
-def step_flops(
-    model: ModelConfig, *, vocab_size: int, source_tokens: float, target_tokens: float, scores: Scores
-) -> float:
-    """Operations of forward and backward for a batch of so many tokens; ``scores`` are those of its sentences."""
+def batch_flops(model: ModelConfig, *, vocab_size: int, lengths: Lengths) -> float:
+    """Operations of forward and backward for sentences of these lengths."""
+    source_tokens, target_tokens = lengths.totals
+    in_encoder, in_decoder, across = attention_scores(lengths, neighbourhood=model.neighbourhood)
     d, heads, d_k, d_v = model.d_model, model.num_heads, model.key_size, model.value_size
     query = d * heads * d_k
     key_and_value = d * heads * (d_k + d_v)
@@ -123,17 +114,9 @@ def step_flops(
     decoder_token = model.decoder_layers * (2 * (query + output) + key_and_value + feed_forward)
     memory_token = model.decoder_layers * key_and_value
     score = heads * (d_k + d_v)
-    attention = score * (model.encoder_layers * scores.encoder + model.decoder_layers * (scores.decoder + scores.cross))
+    attention = score * (model.encoder_layers * in_encoder + model.decoder_layers * (in_decoder + across))
     forward = (encoder_token + memory_token) * source_tokens + (decoder_token + d * vocab_size) * target_tokens
     return 2.0 * (1 + BACKWARD) * (forward + attention)
-
-
-def batch_flops(model: ModelConfig, *, vocab_size: int, lengths: Lengths) -> float:
-    """Operations of forward and backward for sentences of these lengths."""
-    source_tokens, target_tokens = lengths.totals
-    scores = attention_scores(lengths.source, target_lengths=lengths.target, neighbourhood=model.neighbourhood)
-    sizes = {"source_tokens": source_tokens, "target_tokens": target_tokens}
-    return step_flops(model, vocab_size=vocab_size, scores=scores, **sizes)
 
 
 def paper_flops(*, gpus: int = 8, hours: float = 12.0, tflops: float = 9.5) -> float:
@@ -160,7 +143,7 @@ def peak_flops(device_name: str) -> float | None:
     (989000000000000.0, 756000000000000.0, None)
     """
     known = _known(device_name)
-    return known[0] if known else None
+    return known[0] * TERA if known else None
 
 
 def nominal_memory(device_name: str) -> int | None:

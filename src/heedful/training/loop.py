@@ -10,7 +10,6 @@ import contextlib
 import math
 import threading
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
 
 import torch
 
@@ -19,7 +18,8 @@ from heedful.errors import CheckpointError, HeedfulError, TrainingError
 from heedful.runs.checkpoints import Checkpoint, prune, scheduled_entries, write_average, write_checkpoint
 from heedful.runs.descriptions import Best, Status, read_status, write_status
 from heedful.runs.folder import locked_run
-from heedful.runs.metrics import SkippedLine, ValidationWall, append_line
+from heedful.runs.metrics import SkippedLine, TrainLine, ValidationWall, append_line
+from heedful.runs.models import load_weights
 from heedful.training import events
 from heedful.training.batches import StepBatch, prefetched
 from heedful.training.distributed import agree, join, leave
@@ -27,8 +27,8 @@ from heedful.training.events import Reporter, stop_signals
 from heedful.training.flops import batch_flops
 from heedful.training.machine import device_facts, memory_told
 from heedful.training.metrics import Clock, Results, StepResult, SumsSinceLine
-from heedful.training.optimizer import optimizer_tensors
-from heedful.training.setup import Prepared, Task, claim_folder, prepared_run, restore, training_device
+from heedful.training.optimizer import load_optimizer, optimizer_tensors
+from heedful.training.setup import Prepared, Task, claim_folder, prepared_run, training_device
 from heedful.training.validation import Translate
 from heedful.typed import typed
 
@@ -54,7 +54,7 @@ def train(task: Task, *, report: Reporter, translate: Translate) -> LoopState:
     device = training_device(task.device)
     world = join(device)
     if not world.is_first:
-        report = _silent
+        report = lambda _: None  # noqa: E731 - the others say nothing
     try:
         with memory_told(task.config.training, then="or take a smaller model"):
             prepared = prepared_run(task, device=device, world=world, translate=translate, report=report)
@@ -82,8 +82,16 @@ class Loop:
         self._results = Results()
         self._clock = Clock(self._progress.minutes)
         self._facts = device_facts(self._device)
+        self._environment = {
+            "torch": torch.__version__,
+            "device": self._facts.name,
+            "threads": torch.get_num_threads(),
+            "processes": self._world.size,
+        }
         if checkpoint is not None:
-            restore(self._trainer, checkpoint)
+            model = self._trainer.model
+            load_weights(model, checkpoint.model, where=f"the checkpoint of step {checkpoint.step}")
+            load_optimizer(self._trainer.optimizer, model, checkpoint.optimizer)
             self._announce_changes(checkpoint.state.get("environment"))
 
     def run(self) -> LoopState:
@@ -175,13 +183,9 @@ class Loop:
         if self._world.size > 1 and self._progress.step % AGREE_EVERY and not last:
             return False, False, False
         minutes = self._training.checkpoint_minutes
-        flags = agree(
-            self._world,
-            self._device,
-            any_stop=self._stop.is_set(),
-            save=minutes > 0 and self._clock.since_saved() >= minutes,
-            over=0 < self._training.minutes <= self._clock.minutes(),
-        )
+        save = 0 < minutes <= self._clock.since_saved()
+        over = 0 < self._training.minutes <= self._clock.minutes()
+        flags = agree(self._world, self._device, any_stop=self._stop.is_set(), save=save, over=over)
         return flags["any_stop"], flags["save"], flags["over"]
 
     def _take(self, result: StepResult) -> None:
@@ -191,15 +195,16 @@ class Loop:
         self._clock.count(tokens=result.batch.target_tokens, flops=self._flops(result.batch))
         if not result.skipped:
             progress.skipped_in_a_row = 0
-            self._report_step(result)
+            alone = SumsSinceLine()
+            alone.add(result)
+            self._report(events.Stepped(self._line(alone, result.batch.step), self._training.steps))
             return
         progress.skipped_in_a_row += 1
-        origins = [self._batches.corpus.origin(int(pair)) for pair in result.batch.pairs]
-        lines = [f"{origin.corpus}:{origin.line}" for origin in origins]
-        step = result.batch.step
-        text = f"step {step} was skipped: its loss or gradient is not finite"
+        origins = (self._batches.corpus.origin(int(pair)) for pair in result.batch.pairs)
+        lines = tuple(f"{origin.corpus}:{origin.line}" for origin in origins)
+        text = f"step {result.batch.step} was skipped: its loss or gradient is not finite"
         if self._world.is_first:
-            append_line(self._task.run, SkippedLine(step, tuple(lines)))
+            append_line(self._task.run, SkippedLine(result.batch.step, lines))
         self._report(events.Warned(f"{text} ({len(lines)} pairs, among them {', '.join(lines[:3])})"))
         if progress.skipped_in_a_row >= self._training.max_skipped:
             raise TrainingError(
@@ -208,17 +213,11 @@ class Loop:
                 "metrics.jsonl names the lines of each batch"
             )
 
-    def _report_step(self, result: StepResult) -> None:
-        alone = SumsSinceLine()
-        alone.add(result)
-        step = result.batch.step
-        line = alone.line(step, learning_rate=self._trainer.rate(step), wall=self._clock.wall(self._facts))
-        self._report(events.Stepped(line, self._training.steps))
+    def _line(self, sums: SumsSinceLine, step: int) -> TrainLine:
+        return sums.line(step, learning_rate=self._trainer.rate(step), wall=self._clock.wall(self._facts))
 
     def _write_line(self) -> None:
-        step = self._progress.step
-        wall = self._clock.wall(self._facts)
-        line = self._progress.interval.line(step, learning_rate=self._trainer.rate(step), wall=wall)
+        line = self._line(self._progress.interval, self._progress.step)
         self._clock.new_line()
         self._progress.interval = SumsSinceLine()
         if self._world.is_first:
@@ -251,17 +250,15 @@ class Loop:
         if not self._world.is_first:
             return
         with self._clock.paused():
-            trainer = self._trainer
-            state = {
-                "progress": asdict(self._progress),
-                "config": describe(self._task.config),
-                "environment": self._environment(),
-            }
-            weights = {name: value.detach().cpu().contiguous() for name, value in trainer.model.state_dict().items()}
-            moments = {n: v.cpu().contiguous() for n, v in optimizer_tensors(trainer.optimizer, trainer.model).items()}
+            model, best = self._trainer.model, self._progress.best
+            state = {"progress": asdict(self._progress), "config": describe(self._task.config)}
+            state["environment"] = self._environment
+            weights, moments = (
+                {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+                for tensors in (model.state_dict(), optimizer_tensors(self._trainer.optimizer, model))
+            )
             checkpoint = Checkpoint(self._progress.step, weights, moments, state, scheduled)
             folder = write_checkpoint(self._task.run, checkpoint)
-            best = self._progress.best
             keep = max(self._training.keep_last, self._training.average_last)
             prune(self._task.run, keep=keep, best=best.step if best else None)
         self._report(events.Saved(self._progress.step, folder))
@@ -286,18 +283,10 @@ class Loop:
             status = Status(state, self._progress.step, self._training.steps, self._progress.best, why, minutes)
             write_status(self._task.run, status)
 
-    def _environment(self) -> dict[str, Any]:
-        """What may change the last digits of a resumed run."""
-        return {
-            "torch": torch.__version__,
-            "device": self._facts.name,
-            "threads": torch.get_num_threads(),
-            "processes": self._world.size,
-        }
-
     def _announce_changes(self, before: object) -> None:
-        before, now = before if isinstance(before, dict) else {}, self._environment()
-        changed = [f"{name} {before.get(name)} → {now[name]}" for name in now if before.get(name) != now[name]]
+        """Name what may change the last digits of a resumed run."""
+        old = before if isinstance(before, dict) else {}
+        changed = [f"{name} {old.get(name)} → {now}" for name, now in self._environment.items() if old.get(name) != now]
         if changed:
             text = "the machine is not the one of the checkpoint, so the last digits may differ: " + ", ".join(changed)
             self._report(events.Warned(text))
@@ -334,7 +323,3 @@ def _better(metric: str, value: float | None, best: Best | None) -> bool:
     if best is None or best.metric != metric or not math.isfinite(best.value):
         return True
     return value < best.value if metric == "loss" else value > best.value
-
-
-def _silent(_: events.Event) -> None:
-    """The processes that are not the first say nothing."""

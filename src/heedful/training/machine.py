@@ -87,16 +87,6 @@ def processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def memory_limit() -> int | None:
-    """Bytes that this process may take: the machine's memory, or less where it was given less; None if unknown."""
-    found = [_machine_memory()]
-    with contextlib.suppress(OSError, ValueError):  # no control group, or one without a limit
-        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    found.append(None if soft == resource.RLIM_INFINITY else soft)
-    return min((limit for limit in found if limit is not None), default=None)
-
-
 def _machine_memory() -> int | None:
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -109,10 +99,15 @@ def _gib(size: int | None) -> float | None:
 
 
 def device_memory(device: torch.device) -> int | None:
-    """Bytes that a process on this device may take."""
-    if device.type != "cuda":
-        return memory_limit()
-    return torch.cuda.get_device_properties(device).total_memory
+    """Bytes that a process may take: a GPU's, or the machine's, or less where it was given less; None if unknown."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_properties(device).total_memory
+    found = [_machine_memory()]
+    with contextlib.suppress(OSError, ValueError):  # no control group, or one without a limit
+        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    found.append(None if soft == resource.RLIM_INFINITY else soft)
+    return min((limit for limit in found if limit is not None), default=None)
 
 
 @contextlib.contextmanager
@@ -175,11 +170,7 @@ def _fits(trainer: Trainer, batches: Batches) -> bool:
 def _largest(batches: Batches) -> StepBatch:
     """The first micro-batch of the step with the most tokens."""
     plan, lengths = batches.schedule.epoch(0), batches.corpus.lengths
-    sampled = _sampled(len(plan))
+    sampled = np.unique(np.linspace(0, len(plan) - 1, min(len(plan), 2000)).astype(int))
     tokens = [sum(lengths.of(plan.batch(place)).totals) for place in sampled]
     step = batches.step(int(sampled[int(np.argmax(tokens))]) + 1)
     return dataclasses.replace(step, micro_batches=step.micro_batches[:1])
-
-
-def _sampled(size: int, *, most: int = 2000) -> np.ndarray:
-    return np.unique(np.linspace(0, size - 1, min(size, most)).astype(int))

@@ -41,7 +41,6 @@ from heedful.training.batches import Batches
 from heedful.training.distributed import World, barrier
 from heedful.training.events import Reporter, Warned
 from heedful.training.machine import environment, fine_enough
-from heedful.training.optimizer import load_optimizer
 from heedful.training.step import Precision, Trainer, precision_for
 from heedful.training.validation import Translate, Validation
 
@@ -90,7 +89,11 @@ def training_device(wanted: str) -> torch.device:
 def prepared_run(task: Task, *, device: torch.device, world: World, translate: Translate, report: Reporter) -> Prepared:
     """Open the data and build the model; nothing is written."""
     corpus, training = Corpus(task.data), task.config.training
-    _require_work_for_all(task.config, world)
+    if training.micro_batches < world.size:
+        raise TrainingError(
+            f"training.micro_batches = {training.micro_batches} leaves some of the {world.size} processes without "
+            f"work: set it to {world.size} or a multiple (it stays part of the run, whatever the machines)"
+        )
     precision = precision_for(task.config, device)
     trainer = Trainer(built_model(task.config, corpus, precision), task.config, precision=precision, world=world)
     if task.init is not None:
@@ -123,39 +126,17 @@ def _validation_corpus(task: Task, corpus: Corpus, report: Reporter) -> Corpus |
 
 def built_model(config: Config, corpus: Corpus, precision: Precision) -> Transformer:
     """The model with the run's initial parameters, the same on every device and in every process."""
-    source, target = vocabulary_sizes(corpus)
     attention = choose_attention(config.model, device=precision.device)
-    if config.model.positions == "learned":
-        longest = corpus.lengths.longest
-        if longest > config.model.max_positions:
-            raise TrainingError(
-                f"the corpus has a sentence of {longest} tokens, but learned positions end at "
-                f"model.max_positions = {config.model.max_positions}: raise it, or prepare with --max-length"
-            )
+    longest = corpus.lengths.longest
+    if config.model.positions == "learned" and longest > config.model.max_positions:
+        raise TrainingError(
+            f"the corpus has a sentence of {longest} tokens, but learned positions end at "
+            f"model.max_positions = {config.model.max_positions}: raise it, or prepare with --max-length"
+        )
     torch.manual_seed(config.training.seed)
-    model = Transformer(config.model, vocab_size=target, source_vocab_size=source, attention=attention)
+    model = Transformer(config.model, **corpus.manifest.vocabularies.sizes, attention=attention)
     scale_residual_branches(model, config.training.residual_scale)
     return model.to(precision.device)
-
-
-def vocabulary_sizes(corpus: Corpus) -> tuple[int | None, int]:
-    """The source's size where it has a vocabulary of its own, and the target's."""
-    vocabularies = corpus.manifest.vocabularies
-    return (None if vocabularies.shared else vocabularies.source.size), vocabularies.target.size
-
-
-def restore(trainer: Trainer, checkpoint: Checkpoint) -> None:
-    """Put a run where a checkpoint left it."""
-    load_weights(trainer.model, checkpoint.model, where=f"the checkpoint of step {checkpoint.step}")
-    load_optimizer(trainer.optimizer, trainer.model, checkpoint.optimizer)
-
-
-def _require_work_for_all(config: Config, world: World) -> None:
-    if config.training.micro_batches < world.size:
-        raise TrainingError(
-            f"training.micro_batches = {config.training.micro_batches} leaves some of the {world.size} processes "
-            f"without work: set it to {world.size} or a multiple (it stays part of the run, whatever the machines)"
-        )
 
 
 def claim_folder(prepared: Prepared, *, report: Reporter, require: Callable[[Checkpoint], object]) -> Checkpoint | None:
@@ -177,9 +158,9 @@ def claim_folder(prepared: Prepared, *, report: Reporter, require: Callable[[Che
             _describe_run(task, corpus, environment(prepared.trainer.precision.device, world))
     barrier(world)
     checkpoint, problems = newest_sound(task.run, require=require)
-    for problem in problems if world.is_first else ():
+    for problem in problems:
         report(Warned(f"{problem}; using the one before"))
-    if resume and checkpoint is None and world.is_first:
+    if resume and checkpoint is None:
         report(Warned(f"nothing to resume: {task.run} has no checkpoint yet; starting afresh"))
     if world.is_first:
         cut_metrics(task.run, after_step=checkpoint.step if checkpoint else 0)
@@ -188,19 +169,18 @@ def claim_folder(prepared: Prepared, *, report: Reporter, require: Callable[[Che
 
 
 def _describe_run(task: Task, corpus: Corpus, machine: dict[str, Any]) -> None:
-    source, target = vocabulary_sizes(corpus)
     vocabularies = corpus.manifest.vocabularies
     copy_subwords(task.data, task.run, vocabularies)
     description = RunDescription(
         heedful=__version__,
         preset=task.preset,
         config=task.config,
-        data=TrainedOn(str(task.data.absolute()), manifest_hash(corpus)),
+        data=TrainedOn(str(task.data.absolute()), _manifest_hash(corpus)),
         vocabularies=vocabularies,
-        vocab_size=target,
-        source_vocab_size=source,
-        parameters=parameter_count(task.config.model, vocab_size=target, source_vocab_size=source),
-        init=_named(task.init),
+        **vocabularies.sizes,
+        parameters=parameter_count(task.config.model, **vocabularies.sizes),
+        # By its folder, or by its name if it came with heedful.
+        init=str(task.init.absolute() if task.init.exists() else task.init) if task.init else None,
         started=now(),
         command=TypedCommand(task.command, str(Path.cwd())) if task.command else None,
         environment=machine,
@@ -208,12 +188,7 @@ def _describe_run(task: Task, corpus: Corpus, machine: dict[str, Any]) -> None:
     write_run(task.run, description)
 
 
-def _named(model: Path | None) -> str | None:
-    """A model as ``run.json`` names it: by its folder, or by its name if it came with heedful."""
-    return None if model is None else str(model.absolute() if model.exists() else model)
-
-
-def manifest_hash(corpus: Corpus) -> str:
+def _manifest_hash(corpus: Corpus) -> str:
     """What identifies a prepared corpus: its manifest holds the hash of every file."""
     return hashlib.sha256((corpus.folder / MANIFEST).read_bytes()).hexdigest()
 
@@ -230,7 +205,7 @@ def _require_same(task: Task, corpus: Corpus, report: Reporter) -> None:
     if barred:
         lines = "\n".join(f"  - {text}" for text in barred)
         raise CheckpointError(f"{task.run} was begun with another configuration:\n{lines}")
-    if stored.data.manifest_sha256 != manifest_hash(corpus):
+    if stored.data.manifest_sha256 != _manifest_hash(corpus):
         raise CheckpointError(
             f"{task.run} was begun on another corpus ({stored.data.folder}): to go on from its weights on new "
             f"data, start a new run with --init {task.run}"
@@ -254,9 +229,9 @@ def _init_weights(place: Path, corpus: Corpus) -> dict[str, torch.Tensor]:
 
 
 def _validation(task: Task, held_out: Batches, translate: Translate) -> Validation:
-    vocabularies = held_out.corpus.manifest.vocabularies
-    source, target = (Subwords.load(task.data / side.folder) for side in (vocabularies.source, vocabularies.target))
-    training = task.config.training
-    return Validation(
-        held_out, source, target, translate, samples=training.samples, score_bleu=training.best_by == "bleu"
+    source, target = (
+        Subwords.load(task.data / getattr(held_out.corpus.manifest.vocabularies, side).folder) for side in SIDES
     )
+    training = task.config.training
+    scored = {"samples": training.samples, "score_bleu": training.best_by == "bleu"}
+    return Validation(held_out, source, target, translate, **scored)
