@@ -26,9 +26,9 @@ from heedful.search.model_search import greedy_translations
 from heedful.training import events, machine
 from heedful.training.batches import StepBatch
 from heedful.training.loop import train
+from heedful.training.metrics import Validation
 from heedful.training.setup import Task
 from heedful.training.step import Trainer
-from heedful.training.validation import Validation
 
 SMALL = [
     *("model.d_model=16", "model.d_ff=32", "model.num_heads=2", "model.encoder_layers=1", "model.decoder_layers=1"),

@@ -11,7 +11,7 @@ from torch import Tensor
 from heedful.config import ModelConfig
 from heedful.model.masks import padded_layout
 from heedful.model.transformer import Transformer
-from heedful.planning.memory import GIB, activation_bytes, memory_estimate
+from heedful.planning.checks import GIB, activation_bytes, memory_estimate
 from heedful.presets import parameter_count
 
 SIZES: dict[str, Any] = {"d_model": 64, "d_ff": 256, "num_heads": 4, "encoder_layers": 2, "decoder_layers": 2}

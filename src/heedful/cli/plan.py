@@ -8,7 +8,7 @@ from typing import Annotated
 
 from heedful.cli.options import AsJson, Configured, whole_number
 from heedful.cli.terminal import console, plain_table, print_result
-from heedful.planning.memory import GIB
+from heedful.planning.checks import GIB
 from heedful.planning.plan import Plan, make_plan
 from heedful.report.charts import duration_text
 

@@ -19,8 +19,7 @@ from heedful.data.layouts import packed_size
 from heedful.data.micro_batches import most_tokens
 from heedful.errors import PlanError
 from heedful.planning import checks
-from heedful.planning.checks import Target, noted
-from heedful.planning.memory import MemoryEstimate, memory_estimate
+from heedful.planning.checks import MemoryEstimate, Target, memory_estimate, noted
 from heedful.presets import parameter_count, resolve
 from heedful.runs.descriptions import RUN
 from heedful.training.flops import MATMUL_SHARE, batch_flops, expected_share, nominal_memory, paper_flops, peak_flops

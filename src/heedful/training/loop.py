@@ -26,10 +26,9 @@ from heedful.training.distributed import agree, join, leave
 from heedful.training.events import Reporter, stop_signals
 from heedful.training.flops import batch_flops
 from heedful.training.machine import device_facts, memory_told
-from heedful.training.metrics import Clock, Results, StepResult, SumsSinceLine
+from heedful.training.metrics import Clock, Results, StepResult, SumsSinceLine, Translate
 from heedful.training.optimizer import load_optimizer, optimizer_tensors
 from heedful.training.setup import Prepared, Task, claim_folder, prepared_run, training_device
-from heedful.training.validation import Translate
 from heedful.typed import typed
 
 AGREE_EVERY = 20

@@ -41,8 +41,8 @@ from heedful.training.batches import Batches
 from heedful.training.distributed import World, barrier
 from heedful.training.events import Reporter, Warned
 from heedful.training.machine import environment, fine_enough
+from heedful.training.metrics import Translate, Validation
 from heedful.training.step import Precision, Trainer, precision_for
-from heedful.training.validation import Translate, Validation
 
 
 @dataclass(frozen=True)
