@@ -112,8 +112,11 @@ def paired_bootstrap(a: Counted, b: Counted, *, resamples: int = RESAMPLES, seed
 def approximate_randomisation(a: Counted, b: Counted, *, trials: int = TRIALS, seed: int = SEED) -> float:
     """The two-sided p-value: how often chance alone makes a difference as large as the measured one."""
     _require_comparable(a, b)
-    sums_a, sums_b = _exchange_sums(a.rows, b.rows, trials=trials, seed=seed)
-    return _p_value(np.abs(b.scores(sums_b) - a.scores(sums_a)), b.value - a.value)
+    # Each sentence changes sides with a probability of one half.
+    random, sizes = np.random.default_rng(seed), _block_sizes(trials, len(a.rows), "trials")
+    moved = np.concatenate([exchanged(random, size, len(a.rows)) @ (b.rows - a.rows) for size in sizes])
+    by_chance = b.scores(b.rows.sum(axis=0) - moved) - a.scores(a.rows.sum(axis=0) + moved)
+    return _p_value(np.abs(by_chance), b.value - a.value)
 
 
 def _p_value(by_chance: np.ndarray, measured: float) -> float:
@@ -139,17 +142,8 @@ def bootstrap_sums(rows: np.ndarray, *, resamples: int, seed: int) -> np.ndarray
 
     The same number of rows and the same seed draw the same sentences, whatever the counts: that pairs two systems.
     """
-    random = np.random.default_rng(seed)
-    sums = [times_drawn(random, size, len(rows)) @ rows for size in _block_sizes(resamples, len(rows), "resamples")]
-    return np.concatenate(sums)
-
-
-def _exchange_sums(rows_a: np.ndarray, rows_b: np.ndarray, *, trials: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Sums of two systems after each sentence changed sides with a probability of one half, [trials, counts] each."""
-    random = np.random.default_rng(seed)
-    sizes = _block_sizes(trials, len(rows_a), "trials")
-    moved = np.concatenate([exchanged(random, size, len(rows_a)) @ (rows_b - rows_a) for size in sizes])
-    return rows_a.sum(axis=0) + moved, rows_b.sum(axis=0) - moved
+    random, sizes = np.random.default_rng(seed), _block_sizes(resamples, len(rows), "resamples")
+    return np.concatenate([times_drawn(random, size, len(rows)) @ rows for size in sizes])
 
 
 def times_drawn(random: np.random.Generator, resamples: int, sentences: int) -> np.ndarray:

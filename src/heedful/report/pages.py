@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -80,15 +80,11 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"breakable": _breakable, "cut": _cut, "shown": _shown, "path": stroke_path, "image": cells_image}
-    made.tests |= {kind.__name__.lower(): _is_a(kind) for kind in (Stroke, Words, Frame, Cells, Inset)}
+    made.tests |= {kind.__name__.lower(): kind.__instancecheck__ for kind in (Stroke, Words, Frame, Cells, Inset)}
     # tojson writes <, >, & and ' as numbers, so that no text can end the script it stands in.
     made.policies["json.dumps_kwargs"] = {"ensure_ascii": True, "allow_nan": False, "separators": (",", ":")}
     made.globals["version"] = __version__
     return made
-
-
-def _is_a(kind: type) -> Callable[[object], bool]:
-    return lambda value: isinstance(value, kind)
 
 
 def _breakable(value: object) -> Markup:
