@@ -53,8 +53,7 @@ def attention_maps(search: ModelSearch, source: np.ndarray, options: SearchOptio
         return output
 
     with _recorded(search.model) as seen:
-        sentence = Sentence(0, source)
-        ((_, hypotheses),) = search.alone(sentence, options, attend=attend)
+        hypotheses = search.alone(Sentence(0, source), options, attend=attend)
         if not hypotheses:
             raise SearchError("no translation was found whose attention could be shown")
         best, layers = hypotheses[0], search.model.config.decoder_layers

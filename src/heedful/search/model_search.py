@@ -75,16 +75,14 @@ class ModelSearch:
         for group, engine in zip(groups, engines, strict=True):
             yield from engine.run(group)
 
-    def alone(
-        self, sentence: Sentence, options: SearchOptions, *, attend: CachedAttend
-    ) -> list[tuple[Sentence, list[Hypothesis]]]:
-        """One sentence by itself, its decoder's attention computed by ``attend``."""
+    def alone(self, sentence: Sentence, options: SearchOptions, *, attend: CachedAttend) -> list[Hypothesis]:
+        """The hypotheses of one sentence by itself, its decoder's attention computed by ``attend``."""
         self._check([sentence], options)
-        engine = self._engine(len(sentence.source) + 1, options, 1, attend=attend)
-        return list(engine.run([sentence]))
+        ((_, found),) = self._engine(len(sentence.source) + 1, options, 1, attend=attend).run([sentence])
+        return found
 
     def forbidden(self, options: SearchOptions) -> Forbidden | None:
-        """The automaton of the options' forbidden texts; kept, since making it takes a good part of a second."""
+        """The automaton of the options' forbidden texts; kept, since making it takes a tenth of a second and more."""
         if not options.forbidden:
             return None
         if options.forbidden != self._forbidden[0]:
