@@ -103,7 +103,7 @@ def mutated(valid: bytes) -> st.SearchStrategy[bytes]:
 def require_clear_errors(valid: bytes, read: Callable[[bytes], object], *, examples: int) -> None:
     """Raise unless reading spoiled files always ends, soon, in success or in a `HeedfulError`."""
 
-    @settings(max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck))  # pyright: ignore
     @given(mutated(valid))
     def check(spoiled: bytes) -> None:
         began = time.process_time()

@@ -39,7 +39,8 @@ def attention_errors(
         for count, size in ((queries, d_k), (keys, d_k), (keys, d_v))
     ]
     given = [x.detach().to(dtype).requires_grad_() for x in exact]
-    expected, found = plain_interval_attention(*exact, intervals), interval_attention(*given, intervals)
+    expected = plain_interval_attention(exact[0], exact[1], exact[2], intervals)
+    found = interval_attention(given[0], given[1], given[2], intervals)
     d_output = torch.randn_like(expected)
     expected_gradients = torch.autograd.grad(expected, exact, d_output)
     gradients = torch.autograd.grad(found, given, d_output.to(dtype))
@@ -78,7 +79,9 @@ def test_more_sentences_than_other_packed_kernels_take() -> None:
     q, k, v = (torch.randn(140_000, 2, 16, device="cuda") for _ in range(3))
     found = interval_attention(q, k, v, packed_intervals(layout, layout))
     last = packed([2] * 10)
-    expected = plain_interval_attention(*(x[-20:].double() for x in (q, k, v)), packed_intervals(last, last))
+    expected = plain_interval_attention(
+        q[-20:].double(), k[-20:].double(), v[-20:].double(), packed_intervals(last, last)
+    )
     assert relative_error(found[-20:], expected) < 1e-5
 
 

@@ -12,7 +12,7 @@ from heedful.config import ModelConfig
 from heedful.model.attention_kernels import choose_attention, padded_attention
 from heedful.model.masks import Packed
 from heedful.model.transformer import Transformer
-from heedful.presets import ALL
+from heedful.presets import ALL, Preset
 from heedful.training.label_smoothing import label_smoothed_loss
 
 BAR = 1.5
@@ -95,7 +95,7 @@ def test_packed_half_precision_is_as_near_to_float64_as_padded(variant: str) -> 
 
 
 @pytest.mark.parametrize("preset", ALL, ids=lambda preset: preset.name)
-def test_every_preset_trains_in_the_layout_chosen_for_it(preset) -> None:
+def test_every_preset_trains_in_the_layout_chosen_for_it(preset: Preset) -> None:
     config = preset.make()
     choice = choose_attention(config.model, device="cuda")
     torch.manual_seed(1)

@@ -31,8 +31,11 @@ def write_corpus(folder: Path, *, pairs: int, shortest: int, longest: int, token
     source.write_text("".join(" ".join(words) + "\n" for words in sentences))
     target.write_text("".join(" ".join(words[::-1]) + "\n" for words in sentences))
     rules = Rules(keep=frozenset({"identical"}), max_length=5000, max_ratio=9.0)
-    vocabulary = {"tokenizer": tokenizer} if tokenizer else {"vocab_size": 320}
-    prepare(Request(corpora=(two_files(source, target),), rules=rules, **vocabulary), output=folder / "corpus")
+    size = None if tokenizer else 320
+    prepare(
+        Request(corpora=(two_files(source, target),), rules=rules, tokenizer=tokenizer, vocab_size=size),
+        output=folder / "corpus",
+    )
     return Corpus(folder / "corpus")
 
 

@@ -46,17 +46,17 @@ class PretendedModel(Translator):
     """Says what it was given to say, two subwords a word; finds every subword of a reference as likely as 1 in 8."""
 
     device = "cpu"
-    options = SearchOptions(beam_size=3)
+    options = SearchOptions(beam_size=3)  # pyright: ignore
 
     def __init__(self, said: list[str]) -> None:
         self.said = dict(zip(SOURCES, said, strict=True))
 
-    def hypotheses(self, lines: Iterable[str], options: Any) -> Iterator[list[Translation]]:
+    def hypotheses(self, lines: Iterable[str], options: Any) -> Iterator[list[Translation]]:  # pyright: ignore
         assert options == SearchOptions(beam_size=3)
         for line in lines:
             yield [Translation(self.said[line], [3] * 2 * len(self.said[line].split())), Translation("worse", [3])]
 
-    def scores(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Scored]:
+    def scores(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Scored]:  # pyright: ignore
         for source, reference in pairs:
             assert reference == dict(zip(SOURCES, REFERENCES, strict=True))[source]
             tokens = 2 * len(reference.split()) + 1

@@ -69,8 +69,8 @@ def plain_numbers(kind: Any) -> list[str]:
 def wrong_values(bounds: Bounds) -> list[str]:
     """What is refused: just outside, no number, a number too long to be one."""
     rule, step = bounds.rule, 1 if bounds.whole else 0.001
-    lowest = rule.at_least - step if rule.above is None else rule.above  # pyright: ignore[reportOptionalOperand]
-    highest = rule.at_most + step if rule.below is None else rule.below  # pyright: ignore[reportOptionalOperand]
+    lowest = rule.at_least - step if rule.above is None else rule.above  # pyright: ignore
+    highest = rule.at_most + step if rule.below is None else rule.below  # pyright: ignore
     wrong = [f"{lowest}", f"{highest}", "many", "nan", "inf", "-inf", "1e999", "9" * 5000, ""]
     return wrong + (["1.5", "2.9"] if bounds.whole else [])
 

@@ -78,8 +78,7 @@ def test_resuming_a_finished_run_says_so_and_changes_nothing_until_more_is_allow
     before = everything(tmp_path / "run")
     for _ in range(2):
         seen = run(corpus, tmp_path / "run", *settings, resume=True)
-        assert seen == [replace(ended, averaged=[])]
-        assert (seen[0].state, seen[0].why) == ("finished", why)
+        assert seen == [replace(ended, state="finished", why=why, averaged=[])]
         assert everything(tmp_path / "run") == before
     longer = run(corpus, tmp_path / "run", *settings, more, resume=True)[-1]
     assert isinstance(longer, events.Ended)

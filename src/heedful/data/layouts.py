@@ -71,8 +71,11 @@ def packed_ids(corpus: Corpus, pairs: np.ndarray) -> PackedIds:
     target_input[1:tokens] = target_output[: max(0, tokens - 1)]
     target_input[target_offsets[: len(pairs)]] = START
     entries = min(len(source), len(target_output)) + 1  # every sentence has a token on each side
-    both = (np.pad(offsets, (0, entries - len(offsets)), mode="edge") for offsets in (source_offsets, target_offsets))
-    return PackedIds(source, target_input, target_output, *(offsets.astype(np.int32) for offsets in both), tokens)
+    source_offsets, target_offsets = (
+        np.pad(offsets, (0, entries - len(offsets)), mode="edge").astype(np.int32)
+        for offsets in (source_offsets, target_offsets)
+    )
+    return PackedIds(source, target_input, target_output, source_offsets, target_offsets, tokens)
 
 
 def packed_size(tokens: int) -> int:

@@ -5,6 +5,8 @@ Each public function is what a module of this room calls on CUDA in place of pla
 
 from __future__ import annotations
 
+# pyright: reportIndexIssue=false, reportPrivateImportUsage=false
+# A kernel in Triton is called with its grid in brackets.
 from typing import Any
 
 import torch

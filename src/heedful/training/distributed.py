@@ -70,15 +70,15 @@ class GradientLine:
     """
 
     def __init__(self, model: nn.Module, world: World, *, sums: int) -> None:
-        self._parameters = parameters = list(model.parameters())
+        parameters = list(model.parameters())
         total = sum(parameter.numel() for parameter in parameters)
         self._world = world
         self.whole = torch.zeros(total + sums, device=parameters[0].device, dtype=parameters[0].dtype)
         self.gradients, self.sums = self.whole[:total], self.whole[total:]
-        begin = 0
-        for parameter in parameters:
-            parameter.grad = self.whole[begin : begin + parameter.numel()].view_as(parameter)
-            begin += parameter.numel()
+        parts = self.gradients.split([parameter.numel() for parameter in parameters])
+        self._places = [part.view_as(parameter) for part, parameter in zip(parts, parameters, strict=True)]
+        for parameter, place in zip(parameters, self._places, strict=True):
+            parameter.grad = place
 
     def clear(self) -> None:
         """Forget the last step's gradients and sums."""
@@ -86,7 +86,7 @@ class GradientLine:
 
     def add(self, gradients: Sequence[Tensor]) -> None:
         """Add gradients, in the order of the parameters."""
-        torch._foreach_add_([parameter.grad for parameter in self._parameters], list(gradients))
+        torch._foreach_add_(self._places, list(gradients))  # pyright: ignore[reportPrivateImportUsage]
 
     def sum_over_processes(self) -> None:
         """Sum gradients and sums over all processes."""

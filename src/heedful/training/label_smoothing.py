@@ -111,7 +111,7 @@ def losses_by_kernel(scores_NV: Tensor, targets_N: Tensor, label_smoothing: floa
 
     tokens, words = scores_NV.shape
     smoothed, plain = scores_NV.new_empty(2, tokens, dtype=torch.float32)
-    triton_kernels.losses_and_gradients[(tokens,)](
+    triton_kernels.losses_and_gradients[(tokens,)](  # pyright: ignore[reportIndexIssue]
         scores_NV, targets_N, smoothed, plain, words, label_smoothing, label_smoothing / (words - 1), PAD, words,
         BLOCK=2048, num_warps=8,
     )  # fmt: skip
