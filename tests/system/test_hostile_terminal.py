@@ -69,8 +69,13 @@ def plain_numbers(kind: Any) -> list[str]:
 def wrong_values(bounds: Bounds) -> list[str]:
     """What is refused: just outside, no number, a number too long to be one."""
     rule, step = bounds.rule, 1 if bounds.whole else 0.001
-    lowest = rule.at_least - step if rule.above is None else rule.above  # pyright: ignore
-    highest = rule.at_most + step if rule.below is None else rule.below  # pyright: ignore
+    lowest, highest = rule.above, rule.below
+    if lowest is None:
+        assert rule.at_least is not None, "both bounds are said"
+        lowest = rule.at_least - step
+    if highest is None:
+        assert rule.at_most is not None, "both bounds are said"
+        highest = rule.at_most + step
     wrong = [f"{lowest}", f"{highest}", "many", "nan", "inf", "-inf", "1e999", "9" * 5000, ""]
     return wrong + (["1.5", "2.9"] if bounds.whole else [])
 
