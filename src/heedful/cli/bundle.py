@@ -12,7 +12,7 @@ from heedful.errors import HeedfulError
 from heedful.files import folder_size, read_small, reason, sha256
 from heedful.runs.descriptions import Languages
 
-LONGEST_CARD = 1 << 20
+_LONGEST_CARD = 1 << 20
 """Bytes."""
 
 
@@ -87,7 +87,7 @@ def _languages(given: str | None) -> Languages | None:
 def _text(path: Path) -> bytes:
     """A card: text, so that every program can show it."""
     try:
-        content = read_small(path, most=LONGEST_CARD)
+        content = read_small(path, most=_LONGEST_CARD)
         content.decode("utf-8")
     except UnicodeDecodeError:
         raise HeedfulError(f"--card {path} is not UTF-8 text") from None

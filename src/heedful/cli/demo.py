@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from heedful.demo.results import DemoResults
     from heedful.demo.stages import Trained
 
-MOST_THREADS = 4
+_MOST_THREADS = 4
 """The model is small: more threads would only wait for each other."""
 SHOWN = 4
 LONGEST = 200
@@ -107,7 +107,7 @@ def _results(plan: DemoPlan, *, began: float, device: str, threads: int | None, 
             return results
     import torch
 
-    torch.set_num_threads(threads or min(MOST_THREADS, torch.get_num_threads()))
+    torch.set_num_threads(threads or min(_MOST_THREADS, torch.get_num_threads()))
     if training is None:
         training = _train(plan, began=began, device=device, quiet=quiet)
     with progress(unit="sentences", quiet=quiet) as report:

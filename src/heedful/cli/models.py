@@ -11,7 +11,7 @@ from heedful.cli.options import AsJson
 from heedful.cli.terminal import console, plain_table, print_json
 from heedful.runs.lists import ListedModel, bundled, models_in
 
-USUAL = (Path(), Path("runs"))
+_USUAL = (Path(), Path("runs"))
 
 
 def models(*folders: Path, as_json: AsJson = False) -> None:
@@ -29,7 +29,7 @@ def models(*folders: Path, as_json: AsJson = False) -> None:
         heedful models
         heedful models experiments/ ~/bundles --json
     """
-    found = [*bundled(), *models_in(folders or [folder for folder in USUAL if folder.is_dir()])]
+    found = [*bundled(), *models_in(folders or [folder for folder in _USUAL if folder.is_dir()])]
     if as_json:
         print_json([dataclasses.asdict(model) for model in found])
         return

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from heedful.errors import ScoreError
 
-Symbols = Sequence[str]
+_Symbols = Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class ErrorRates:
         return self.edits / self.symbols
 
 
-def error_rates(outputs: Sequence[Symbols], references: Sequence[Sequence[Symbols]]) -> ErrorRates:
+def error_rates(outputs: Sequence[_Symbols], references: Sequence[Sequence[_Symbols]]) -> ErrorRates:
     """Rates over all outputs; an output is right if it equals any of its references.
 
     >>> rates = error_rates(["T EH S".split()], [["T EH S T".split(), "T AE K S T".split()]])
@@ -58,7 +58,7 @@ def error_rates(outputs: Sequence[Symbols], references: Sequence[Sequence[Symbol
     return ErrorRates(len(outputs), wrong, edits, symbols)
 
 
-def edit_distance(a: Symbols, b: Symbols) -> int:
+def edit_distance(a: _Symbols, b: _Symbols) -> int:
     """The fewest insertions, deletions and substitutions that turn one sequence into the other (Levenshtein).
 
     >>> edit_distance("kitten", "sitting")

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from heedful.model.masks import Intervals
 
-PROGRAMS = 528
+_PROGRAMS = 528
 """Of kernels that sum over rows: four for each multiprocessor of an H200."""
 _LOG2_E = 1.4426950408889634
 
@@ -203,7 +203,7 @@ def _norm_gradients(
     d_x, d_s = torch.empty_like(x), torch.empty_like(s)
     count = x.numel() // x.size(-1)
     rows = 2 if x.size(-1) > 512 else 4
-    programs = max(1, min(PROGRAMS, -(-count // rows)))
+    programs = max(1, min(_PROGRAMS, -(-count // rows)))
     parts = x.new_empty(2, programs, x.size(-1), dtype=torch.float32)
     triton_kernels.add_and_norm_gradients[(programs,)](
         x, s, weight, d_y, d_x, d_s, parts[0], parts[1], seed, count, dropout, epsilon,

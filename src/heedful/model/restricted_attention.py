@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from heedful.errors import ShapeError
 from heedful.model.masks import AttentionPattern, Packed, Padded
 
-SMALLEST_BLOCK = 32
+_SMALLEST_BLOCK = 32
 """Queries in a block at least; smaller ones spend their time on bookkeeping."""
 
 
@@ -40,7 +40,7 @@ def restricted_attention(
     if neighbourhood < 1:
         raise ShapeError(f"neighbourhood {neighbourhood}: must be at least 1")
     reach = min(neighbourhood // 2, length)
-    block = max(reach, min(SMALLEST_BLOCK, length))
+    block = max(reach, min(_SMALLEST_BLOCK, length))
     count = -(-length // block)
     fill = count * block - length
     # Blocks join the batch axis, [batch · blocks, heads, block, size]: the shape the fused kernel takes.

@@ -47,9 +47,9 @@ from heedful.runs.descriptions import RUN
 from heedful.text.subwords import Subwords
 from heedful.training.flops import ACCELERATORS, SCORES_AT_ONCE_ON_CUDA, WORKING_MEMORIES_OF_GRAPHS, peak_flops
 
-CHECKPOINT_BYTES = 12
+_CHECKPOINT_BYTES = 12
 """Of a parameter in a checkpoint: itself and Adam's two moments, in float32."""
-RESERVED = 1.8
+_RESERVED = 1.8
 """Bytes of a captured step's working memory for each byte of activations and loss; measured, see above."""
 GIB = 1 << 30
 
@@ -131,7 +131,7 @@ def disk_problems(output: Path, corpus: Corpus, config: Config) -> list[str]:
     place = next(place for place in (output.absolute(), *output.absolute().parents) if place.exists())
     count = max(config.training.keep_last, config.training.average_last) + 2
     parameters = parameter_count(config.model, **corpus.manifest.vocabularies.sizes)
-    needed, free = count * CHECKPOINT_BYTES * parameters, shutil.disk_usage(place).free
+    needed, free = count * _CHECKPOINT_BYTES * parameters, shutil.disk_usage(place).free
     if needed <= free:
         return []
     return [
@@ -188,7 +188,7 @@ def memory_estimate(
         working_copy=2 * parameters if half_precision else 0,
         activations=activations,
         loss=loss,
-        capturing=round((WORKING_MEMORIES_OF_GRAPHS * RESERVED - 1) * (activations + loss)) if captured else 0,
+        capturing=round((WORKING_MEMORIES_OF_GRAPHS * _RESERVED - 1) * (activations + loss)) if captured else 0,
     )
 
 

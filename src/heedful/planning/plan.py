@@ -24,7 +24,7 @@ from heedful.presets import parameter_count, resolve
 from heedful.runs.descriptions import RUN
 from heedful.training.flops import MATMUL_SHARE, batch_flops, expected_share, nominal_memory, paper_flops, peak_flops
 
-FEW_TOKENS = 8192
+_FEW_TOKENS = 8192
 """Below so many tokens in a micro-batch a GPU is not kept as busy as the measured ones were."""
 
 
@@ -158,7 +158,7 @@ def _planned(checked: _Checked, speed: Speed) -> Plan:
         steps = int(60 * training.minutes / step_seconds)
     seconds = steps * step_seconds
     largest = checked.largest(training.micro_batches)
-    idle = checked.accelerator is not None and target_tokens / training.micro_batches < FEW_TOKENS
+    idle = checked.accelerator is not None and target_tokens / training.micro_batches < _FEW_TOKENS
     return Plan(
         vocabulary=Vocabulary(vocabularies.source.size, vocabularies.target.size, vocabularies.shared),
         parameters=parameter_count(checked.config.model, **vocabularies.sizes),

@@ -27,7 +27,7 @@ STEPS = 3
 """Steps that are timed, after one that is not."""
 CPU_FLOPS = 4e10
 """What a step on a CPU may take: about a second on a few cores."""
-MATRIX = {"cpu": 1024, "cuda": 8192}
+_MATRIX = {"cpu": 1024, "cuda": 8192}
 """Size of the square matrices whose product says what a device can do at most."""
 
 
@@ -80,7 +80,7 @@ def _part(batches: Batches, step: int, *, on_cpu: bool, **sizes) -> StepBatch:
 
 def _matmul_flops(device: torch.device, dtype: torch.dtype) -> float:
     """Operations a second of a large matrix product, the best of a few."""
-    size = MATRIX[device.type]
+    size = _MATRIX[device.type]
     matrix = torch.ones(size, size, device=device, dtype=dtype)
     return 2 * size**3 / min(_seconds(lambda: torch.mm(matrix, matrix), device) for _ in range(4))
 

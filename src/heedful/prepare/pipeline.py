@@ -47,7 +47,7 @@ from heedful.text.pairs import ParallelText
 from heedful.text.reading import refuse, require_readable
 from heedful.text.subwords import SMALLEST_VOCABULARY
 
-REPORT = "report.json"
+_REPORT = "report.json"
 BOUNDS = {
     "vocab_size": Rule("", at_least=SMALLEST_VOCABULARY, at_most=10_000_000),
     "max_length": Rule("", at_least=2, at_most=1_000_000_000),
@@ -255,8 +255,8 @@ def _finish(
         path = subwords.save(folder / name)
         files[f"{name}/{path.name}"] = stored_file(path)
         entries[side] = StoredVocabulary(name, subwords.vocab_size, subwords.sha256)
-    write_json(folder / REPORT, report)
-    files[REPORT] = stored_file(folder / REPORT)
+    write_json(folder / _REPORT, report)
+    files[_REPORT] = stored_file(folder / _REPORT)
     for split in splits.values():
         files |= split.files
     manifest = Manifest(

@@ -87,7 +87,7 @@ class _Scale:
     def ticks(self) -> list[tuple[float, str]]:
         """The places that are named on the axis, and their names."""
         values = log_ticks(self.low, self.high) if self.logarithmic else linear_ticks(self.low, self.high)
-        return list(zip(map(self.place, values), tick_texts(values), strict=True))
+        return list(zip(map(self.place, values), _tick_texts(values), strict=True))
 
 
 def line_figure(chart: Chart) -> Figure | None:
@@ -239,10 +239,10 @@ def log_ticks(low: float, high: float) -> list[float]:
     return found if len(found) >= 2 else linear_ticks(low, high)
 
 
-def tick_texts(ticks: Sequence[float]) -> list[str]:
+def _tick_texts(ticks: Sequence[float]) -> list[str]:
     """The values as an axis shows them, all in one manner unless they lie far apart.
 
-    >>> tick_texts([0.0, 0.5, 1.0]), tick_texts([0, 50_000, 100_000]), tick_texts([0, 2e-5]), tick_texts([0.1, 1e5])
+    >>> _tick_texts([0.0, 0.5, 1.0]), _tick_texts([0, 50_000, 100_000]), _tick_texts([0, 2e-5]), _tick_texts([0.1, 1e5])
     (['0', '0.5', '1'], ['0', '50k', '100k'], ['0', '2e-5'], ['0.1', '100k'])
     """
     sizes = [abs(tick) for tick in ticks if tick] or [0.0]

@@ -252,12 +252,12 @@ def _byte_symbols() -> list[str]:
     return [chr(byte) if byte in visible else chr(256 + next(hidden)) for byte in range(256)]
 
 
-def word_pattern() -> str:
+def _word_pattern() -> str:
     """The regular expression that cuts a line into words; it means the same to Python and to `tokenizers`.
 
     Every character falls into exactly one of its classes, so the words of a line joined are the line.
 
-    >>> re.findall(word_pattern(), " Zwei Häuser, 37000  Mal!")
+    >>> re.findall(_word_pattern(), " Zwei Häuser, 37000  Mal!")
     [' Zwei', ' Häuser', ',', ' 37000', ' ', ' Mal', '!']
     """
     digits, symbols = (
@@ -275,7 +275,7 @@ def _untrained() -> Tokenizer:
     """The pipeline of every vocabulary: all that a saved file holds but for its subwords and their merges."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Prepend(" ")])
-    cut = pre_tokenizers.Split(Regex(word_pattern()), behavior="isolated")
+    cut = pre_tokenizers.Split(Regex(_word_pattern()), behavior="isolated")
     as_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([cut, as_bytes])
     tokenizer.decoder = decoders.ByteLevel()

@@ -23,7 +23,7 @@ from heedful.data.micro_batches import micro_batches
 from heedful.model.masks import Layout, Packed, padded_layout
 from heedful.training.distributed import World
 
-AHEAD = 4
+_AHEAD = 4
 """Batches made before they are asked for."""
 
 
@@ -126,4 +126,4 @@ def packed_micro_batch(index: int, tensors: Iterable[Tensor], *, max_length: int
 
 def prefetched(batches: Batches, *, first: int, last: int) -> Generator[StepBatch, None, None]:
     """The batches of the steps from ``first`` to ``last``, made in a thread of their own."""
-    return in_background((batches.step(step) for step in range(first, last + 1)), ahead=AHEAD, name="batches")
+    return in_background((batches.step(step) for step in range(first, last + 1)), ahead=_AHEAD, name="batches")

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
-TIMEOUT = timedelta(minutes=30)
+_TIMEOUT = timedelta(minutes=30)
 """A rank that waits longer for the others gives up, so that a lost one is noticed."""
 
 
@@ -42,14 +42,14 @@ def join(device: torch.device) -> World:
     restarts = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         return World(restarts=restarts)
-    store, rank, size = next(rendezvous("env://", timeout=TIMEOUT))
+    store, rank, size = next(rendezvous("env://", timeout=_TIMEOUT))
     if os.environ.get("GROUP_WORLD_SIZE") == "1":
         # The launcher's store outlives a crash, and with it the addresses of the dead: a new worker that read one
         # before it was overwritten would wait for nobody. Only on one machine do all workers count the same restarts;
         # on several, TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 gives each attempt its own store (docs/several-machines.md).
         store = PrefixStore(f"attempt-{restarts}", store)
     backend = "nccl" if device.type == "cuda" else "gloo"
-    dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=TIMEOUT)
+    dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=_TIMEOUT)
     # A machine counts its own restarts only; if any was restarted, all were.
     most = torch.tensor(restarts, device=device)
     dist.all_reduce(most, op=dist.ReduceOp.MAX)

@@ -24,13 +24,13 @@ import numpy as np
 from heedful.config import ModelConfig
 from heedful.data.corpus import Lengths
 
-BACKWARD = 2
+_BACKWARD = 2
 """Products of the backward pass for each of the forward pass: one for the input's gradient, one for the matrix's."""
 SCORES_AT_ONCE_ON_CUDA = 1 << 27
 """Scores of the loss that are held at a time there: enough to keep a GPU busy."""
 WORKING_MEMORIES_OF_GRAPHS = 2
 """What capturing CUDA graphs takes: the graphs' own stays theirs while the next shape is warmed up beside it."""
-TERA = 1e12
+_TERA = 1e12
 MATMUL_SHARE = 0.8
 """What large matrix products reach of a datasheet's rate: 787 of 989 TFLOP/s were measured on an H200."""
 
@@ -116,7 +116,7 @@ def batch_flops(model: ModelConfig, *, vocab_size: int, lengths: Lengths) -> flo
     score = heads * (d_k + d_v)
     attention = score * (model.encoder_layers * in_encoder + model.decoder_layers * (in_decoder + across))
     forward = (encoder_token + memory_token) * source_tokens + (decoder_token + d * vocab_size) * target_tokens
-    return 2.0 * (1 + BACKWARD) * (forward + attention)
+    return 2.0 * (1 + _BACKWARD) * (forward + attention)
 
 
 def paper_flops(*, gpus: int = 8, hours: float = 12.0, tflops: float = 9.5) -> float:
@@ -143,7 +143,7 @@ def peak_flops(device_name: str) -> float | None:
     (989000000000000.0, 756000000000000.0, None)
     """
     known = _known(device_name)
-    return known[0] * TERA if known else None
+    return known[0] * _TERA if known else None
 
 
 def nominal_memory(device_name: str) -> int | None:

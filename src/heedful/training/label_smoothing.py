@@ -25,7 +25,7 @@ from heedful.training.flops import SCORES_AT_ONCE_ON_CUDA
 SCORES_AT_ONCE = {"cuda": SCORES_AT_ONCE_ON_CUDA, "cpu": 1 << 22}
 """Scores held at a time. On a GPU, enough to keep it busy; on a CPU, few enough to stay in the cache."""
 
-Slice = tuple[Tensor, Tensor, Tensor]
+_Slice = tuple[Tensor, Tensor, Tensor]
 
 
 class TokenLosses(NamedTuple):
@@ -88,7 +88,7 @@ def output_losses(
     return _OutputLosses.apply(hidden_ND, weight_VD, targets_N.long(), label_smoothing, dtype)
 
 
-def losses_and_gradient(scores_NV: Tensor, targets_N: Tensor, label_smoothing: float) -> Slice:
+def losses_and_gradient(scores_NV: Tensor, targets_N: Tensor, label_smoothing: float) -> _Slice:
     """The two sums of a slice, and the gradient of the first with respect to the scores, in the scores' type."""
     words = scores_NV.size(-1)
     single = scores_NV if scores_NV.dtype == torch.float64 else scores_NV.float()
@@ -105,7 +105,7 @@ def losses_and_gradient(scores_NV: Tensor, targets_N: Tensor, label_smoothing: f
     return smoothed, (true * counted).sum(), gradient
 
 
-def losses_by_kernel(scores_NV: Tensor, targets_N: Tensor, label_smoothing: float) -> Slice:
+def losses_by_kernel(scores_NV: Tensor, targets_N: Tensor, label_smoothing: float) -> _Slice:
     """`losses_and_gradient` on CUDA, in two passes over the scores, which become their own gradient."""
     from heedful.model import triton_kernels
 

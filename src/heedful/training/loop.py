@@ -31,9 +31,9 @@ from heedful.training.optimizer import load_optimizer, optimizer_tensors
 from heedful.training.setup import Prepared, Task, claim_folder, prepared_run, training_device
 from heedful.typed import typed
 
-AGREE_EVERY = 20
+_AGREE_EVERY = 20
 """Steps after which several processes ask each other whether to stop or save; one process asks itself each step."""
-STOPPED = "stopped by a signal; --resume goes on"
+_STOPPED = "stopped by a signal; --resume goes on"
 
 
 @dataclass
@@ -108,7 +108,7 @@ class Loop:
             averaged = self._averaged() if ended == "finished" else []
             state, why = ended, reason
         except KeyboardInterrupt:
-            state, why = "interrupted", STOPPED
+            state, why = "interrupted", _STOPPED
             raise
         except HeedfulError as error:
             why = str(error)
@@ -175,11 +175,11 @@ class Loop:
             self._save(scheduled=scheduled or out_of_patience)
         if why := self._over(time_is_over=over):
             return "finished", why
-        return ("interrupted", STOPPED) if stop else None
+        return ("interrupted", _STOPPED) if stop else None
 
     def _decisions(self, last: bool) -> tuple[bool, bool, bool]:
         """Whether to stop, to save because it is time, and to end because time is over: the same in all processes."""
-        if self._world.size > 1 and self._progress.step % AGREE_EVERY and not last:
+        if self._world.size > 1 and self._progress.step % _AGREE_EVERY and not last:
             return False, False, False
         minutes = self._training.checkpoint_minutes
         save = 0 < minutes <= self._clock.since_saved()

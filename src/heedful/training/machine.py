@@ -27,11 +27,11 @@ from heedful.training.events import Reporter, Warned
 from heedful.training.flops import WORKING_MEMORIES_OF_GRAPHS, peak_flops
 from heedful.training.step import Trainer
 
-PACKAGES = ("torch", "numpy", "tokenizers", "safetensors")
+_PACKAGES = ("torch", "numpy", "tokenizers", "safetensors")
 """The packages whose version may change a run's numbers, or whether its files can be read."""
-MOST_MICRO_BATCHES = 1024
+_MOST_MICRO_BATCHES = 1024
 """Micro-batches beyond which there is no point in trying."""
-TOO_LARGE = "does not fit into memory"
+_TOO_LARGE = "does not fit into memory"
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def environment(device: torch.device, world: World) -> dict[str, Any]:
     """Versions and hardware, as they are written into ``run.json``; null where the machine does not say."""
     return {
         "python": platform.python_version(),
-        "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
+        "packages": {name: importlib.metadata.version(name) for name in _PACKAGES},
         "cuda": torch.version.cuda if device.type == "cuda" else None,
         "platform": platform.platform(),
         "processor": processor(),
@@ -138,15 +138,15 @@ def fine_enough(trainer: Trainer, batches: Batches, *, automatic: bool, report: 
     count = 2 * now
     while not _fits(trainer, batches.recut(count)):
         count *= 2
-        if count > MOST_MICRO_BATCHES:
-            raise TrainingError(f"the largest batch {TOO_LARGE}, with {MOST_MICRO_BATCHES} micro-batches neither")
+        if count > _MOST_MICRO_BATCHES:
+            raise TrainingError(f"the largest batch {_TOO_LARGE}, with {_MOST_MICRO_BATCHES} micro-batches neither")
     advice = f"training.micro_batches = {count}"
     if not automatic:
         raise TrainingError(
-            f"the largest batch {TOO_LARGE} with training.micro_batches = {now}; {advice} is fine enough "
+            f"the largest batch {_TOO_LARGE} with training.micro_batches = {now}; {advice} is fine enough "
             "(--auto-micro-batches takes it by itself)"
         )
-    report(Warned(f"the largest batch {TOO_LARGE}; taking {advice}"))
+    report(Warned(f"the largest batch {_TOO_LARGE}; taking {advice}"))
     return count
 
 

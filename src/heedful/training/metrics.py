@@ -27,7 +27,7 @@ from heedful.training.step import Trainer
 
 Translate = Callable[[Transformer, Sequence[np.ndarray]], list[np.ndarray]]
 """Ids of sources to ids of translations; handed in, so that training does not depend on a search."""
-LAG = 3
+_LAG = 3
 """Steps after which a step's numbers are read: by then they have arrived, and nobody waits."""
 
 
@@ -98,11 +98,11 @@ class Results:
         self._waiting.append((batch, host, event))
 
     def arrived(self, *, all_of_them: bool = False) -> Iterator[StepResult]:
-        """The results that are there: those of `LAG` steps ago and before, or, having waited, all."""
+        """The results that are there: those of `_LAG` steps ago and before, or, having waited, all."""
         while self._waiting:
             batch, numbers, event = self._waiting[0]
             if event is not None:
-                if not all_of_them and len(self._waiting) <= LAG:
+                if not all_of_them and len(self._waiting) <= _LAG:
                     return
                 event.synchronize()
             self._waiting.popleft()
