@@ -75,10 +75,12 @@ class GradientLine:
         self._world = world
         self.whole = torch.zeros(total + sums, device=parameters[0].device, dtype=parameters[0].dtype)
         self.gradients, self.sums = self.whole[:total], self.whole[total:]
-        parts = self.gradients.split([parameter.numel() for parameter in parameters])
-        self._places = [part.view_as(parameter) for part, parameter in zip(parts, parameters, strict=True)]
-        for parameter, place in zip(parameters, self._places, strict=True):
-            parameter.grad = place
+        self._places: list[Tensor] = []
+        begin = 0
+        for parameter in parameters:
+            parameter.grad = self.whole[begin : begin + parameter.numel()].view_as(parameter)
+            self._places.append(parameter.grad)
+            begin += parameter.numel()
 
     def clear(self) -> None:
         """Forget the last step's gradients and sums."""
