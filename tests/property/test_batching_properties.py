@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.data.appearances import Appearances
-from heedful.data.batching import Schedule
+from heedful.data.batching import Appearances, Schedule
 from heedful.data.corpus import Lengths
 from heedful.data.micro_batches import micro_batches, most_tokens
 

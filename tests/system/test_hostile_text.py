@@ -15,8 +15,8 @@ from tests.stored_corpora import stored_corpus
 from heedful.data.corpus import Corpus
 from heedful.data.manifest import read_manifest
 from heedful.errors import TextError
+from heedful.prepare.description import described
 from heedful.prepare.pipeline import Request, prepare
-from heedful.prepare.report import described
 from heedful.text.pairs import two_files
 
 WORDS = ["ba", "da", "fa", "ga", "ka", "la", "ma", "na", "pa", "ra", "sa", "ta", "va", "wa", "xa", "za"]

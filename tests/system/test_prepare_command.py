@@ -293,7 +293,7 @@ def test_a_reader_that_stops_reading_is_no_error(text: Path) -> None:
 
 
 def test_no_torch_is_imported() -> None:
-    code = "import sys, heedful.cli.main, heedful.prepare.report; assert 'torch' not in sys.modules"
+    code = "import sys, heedful.cli.main, heedful.prepare.description; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

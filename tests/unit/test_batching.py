@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from heedful.data import batching
-from heedful.data.appearances import Appearances
-from heedful.data.batching import Schedule
+from heedful.data.batching import Appearances, Schedule
 from heedful.data.corpus import Lengths
 from heedful.data.micro_batches import micro_batches
 from heedful.errors import BatchError

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
-from heedful.data.layouts import packed_ids, packed_size, padded_ids
-from heedful.data.micro_batches import micro_batches, most_tokens
+from heedful.data.micro_batches import micro_batches, most_tokens, packed_ids, packed_size, padded_ids
 from heedful.prepare.pipeline import Request, prepare
 from heedful.symbols import END, PAD, START
 from heedful.text.pairs import tsv

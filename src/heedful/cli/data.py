@@ -10,7 +10,7 @@ import numpy as np
 from heedful.cli.options import AsJson, Flag, Seed, whole_number
 from heedful.cli.terminal import console, plain_table, print_result
 from heedful.data.manifest import SIDES
-from heedful.prepare.report import described, fill
+from heedful.prepare.description import described, fill
 
 
 def data(

@@ -1,4 +1,4 @@
-"""A step's batch dealt into micro-batches of nearly equal token counts on both sides.
+"""A step's batch dealt into micro-batches, and the ids of one, padded or packed.
 
 The batch is halved, and the halves again. Seen as a ring of sentence pairs, it always has an arc with exactly half of
 the source tokens and half of the target tokens (cut through sentences if need be): slide an arc with half of the
@@ -6,14 +6,25 @@ source once around; averaged over the way it has half of the target, so somewher
 that arc are moved to the nearest edge of a sentence, so a half is off by at most the longest sentence.
 Arcs keep neighbours together, so micro-batches stay alike in length.
 
+There are two layouts: padded rectangles, and one packed line of tokens with offsets. Both hold the same tokens: the
+encoder sees a sentence and END, the decoder is given START and the sentence, and must say the sentence and END. What
+fills the rest is PAD, which the loss leaves out. An empty micro-batch is a rectangle of no rows, or a packed line of
+PAD.
+
 This module does not know of processes; rank r of R takes micro-batches r, r + R, ….
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from heedful.data.corpus import Lengths
+from heedful.data.corpus import Corpus, Lengths, Side
+from heedful.symbols import END, PAD, START
+
+_ALIGNMENT = 128
+"""Packed lines are a multiple of this: what matrix kernels like."""
 
 
 def micro_batches(pairs: np.ndarray, *, count: int, lengths: Lengths) -> list[np.ndarray]:
@@ -73,3 +84,100 @@ def _excess(micro_batches: int, longest: int) -> int:
         return max(worst(part, excess * part / count + longest) for part in (larger, count - larger))
 
     return int(worst(micro_batches, 0.0)) + 1 if micro_batches > 1 else 0
+
+
+@dataclass(frozen=True, eq=False)
+class PaddedIds:
+    """Rows are sentences; shorter ones end in PAD. All arrays are int32."""
+
+    source: np.ndarray
+    """[B, S]"""
+    target_input: np.ndarray
+    """[B, T]"""
+    target_output: np.ndarray
+    """[B, T]"""
+    tokens: int
+    """Target tokens that count in the loss."""
+
+
+@dataclass(frozen=True, eq=False)
+class PackedIds:
+    """All sentences in one line; sentence i of a side is ``[offsets[i] : offsets[i + 1]]``. All arrays are int32.
+
+    After the sentences comes PAD, which belongs to none, up to the next of a few sizes (`packed_size`): each pair of
+    sizes costs the capture of a CUDA graph. The remaining offsets repeat the last one.
+    """
+
+    source: np.ndarray
+    target_input: np.ndarray
+    target_output: np.ndarray
+    source_offsets: np.ndarray
+    target_offsets: np.ndarray
+    tokens: int
+    """Target tokens that count in the loss."""
+
+
+def padded_ids(corpus: Corpus, pairs: np.ndarray) -> PaddedIds:
+    """The pairs as rectangles, as wide as the longest of each side."""
+    source, source_lengths = corpus.source.ids(pairs)
+    target, target_lengths = corpus.target.ids(pairs)
+    return PaddedIds(
+        source=_rows(source, source_lengths, last=END),
+        target_input=_rows(target, target_lengths, first=START),
+        target_output=_rows(target, target_lengths, last=END),
+        tokens=int(target_lengths.sum()) + len(pairs),
+    )
+
+
+def packed_ids(corpus: Corpus, pairs: np.ndarray) -> PackedIds:
+    """The pairs in one line of each side."""
+    source, source_offsets = _line(corpus.source, pairs, last=END)
+    target_output, target_offsets = _line(corpus.target, pairs, last=END)
+    target_input = np.full_like(target_output, PAD)
+    tokens = int(target_offsets[len(pairs)])
+    # What goes in is what comes out one place later.
+    target_input[1:tokens] = target_output[: max(0, tokens - 1)]
+    target_input[target_offsets[: len(pairs)]] = START
+    entries = min(len(source), len(target_output)) + 1  # every sentence has a token on each side
+    source_offsets, target_offsets = (
+        np.pad(offsets, (0, entries - len(offsets)), mode="edge").astype(np.int32)
+        for offsets in (source_offsets, target_offsets)
+    )
+    return PackedIds(source, target_input, target_output, source_offsets, target_offsets, tokens)
+
+
+def packed_size(tokens: int) -> int:
+    """The next size that a packed line may have: of 16 to 32 steps to the next power of two, and no less than 128.
+
+    >>> packed_size(23_534), packed_size(100), packed_size(25_600)
+    (23552, 128, 25600)
+    """
+    step = max(_ALIGNMENT, 1 << max(0, (tokens - 1).bit_length() - 6))
+    return max(1, -(-tokens // step)) * step
+
+
+def _line(side: Side, pairs: np.ndarray, *, last: int) -> tuple[np.ndarray, np.ndarray]:
+    """The sentences one after the other, each closed by ``last``, then PAD; and the sentences' offsets."""
+    ids, lengths = side.ids(pairs)
+    offsets = np.concatenate(([0], np.cumsum(lengths + 1)))
+    line = np.full(packed_size(int(offsets[-1])), PAD, np.int32)
+    ends = offsets[1:] - 1
+    inside = np.ones(int(offsets[-1]), bool)
+    inside[ends] = False
+    line[: len(inside)][inside] = ids
+    line[ends] = last
+    return line, offsets
+
+
+def _rows(ids: np.ndarray, lengths: np.ndarray, *, first: int | None = None, last: int | None = None) -> np.ndarray:
+    """Sentences as rows with one control id before or after each."""
+    width = int(lengths.max(initial=0)) + 1
+    rows = np.full((len(lengths), width), PAD, np.int32)
+    shift = 0 if first is None else 1
+    columns = np.arange(width)
+    rows[(columns >= shift) & (columns < lengths[:, None] + shift)] = ids
+    if first is not None:
+        rows[:, 0] = first
+    if last is not None:
+        rows[np.arange(len(lengths)), lengths] = last
+    return rows

@@ -15,8 +15,7 @@ import numpy as np
 from heedful.config import Config, ModelConfig
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
-from heedful.data.layouts import packed_size
-from heedful.data.micro_batches import most_tokens
+from heedful.data.micro_batches import most_tokens, packed_size
 from heedful.errors import PlanError
 from heedful.planning import checks
 from heedful.planning.checks import MemoryEstimate, Target, memory_estimate, noted

@@ -35,14 +35,16 @@ from heedful.prepare.encoding import (
     SAMPLE_PAIRS,
     Encoded,
     Vocabularies,
+    characters_report,
     encoded_text,
     given_vocabularies,
+    lengths_report,
     new_vocabularies,
+    vocabulary_report,
 )
 from heedful.prepare.gathering import Gathered, Spool, gathered_text
-from heedful.prepare.report import characters_report, lengths_report, rules_report, vocabulary_report
 from heedful.text.bpe_dropout import RandomCuts
-from heedful.text.cleaning import ALWAYS, RULES, Rules, first_of_each
+from heedful.text.cleaning import ALWAYS, RULES, Ledger, Rules, first_of_each
 from heedful.text.pairs import ParallelText
 from heedful.text.reading import refuse, require_readable
 from heedful.text.subwords import SMALLEST_VOCABULARY
@@ -215,7 +217,7 @@ def _report(
         "heedful": __version__,
         "pairs": {"read": sum(first.read), "kept": train.kept},
         "corpora": [dataclasses.asdict(record) for record in train.texts],
-        "rules": rules_report(first.ledger, request.rules),
+        "rules": _rules_report(first.ledger, request.rules),
         "exclude": first.exclusions,
         "vocabulary": {},
         "lengths": {},
@@ -232,7 +234,7 @@ def _report(
         report["validation"] = {
             "pairs": {"read": sum(validation.read), "kept": valid.kept},
             "corpora": [dataclasses.asdict(record) for record in valid.texts],
-            "rules": rules_report(validation.ledger, _validation_rules(request)),
+            "rules": _rules_report(validation.ledger, _validation_rules(request)),
             "lengths": {side: lengths_report(valid.counts[side].lengths) for side in SIDES},
         }
     report["notes"] = list(vocabularies.notes)
@@ -242,6 +244,19 @@ def _report(
             f"BPE-dropout {request.bpe_dropout:g}; tokens and lengths above are of all copies"
         )
     return report
+
+
+def _rules_report(ledger: Ledger, rules: Rules) -> dict[str, Any]:
+    """Every rule in its order: whether it judged, how many pairs it removed, and samples."""
+    return {
+        name: {
+            "about": about,
+            "on": rules.judges(name),
+            "removed": ledger.removed[name].count,
+            "samples": ledger.removed[name].samples,
+        }
+        for name, about in RULES.items()
+    }
 
 
 def _finish(

@@ -17,7 +17,7 @@ from heedful.data.manifest import MANIFEST, Manifest, read_manifest
 from heedful.errors import CheckpointError, CorpusError, HeedfulError
 from heedful.evaluation.translation_scores import TestSet
 from heedful.files import read_json, read_small
-from heedful.prepare.report import described
+from heedful.prepare.description import described
 from heedful.runs.descriptions import RUN, RunDescription, read_run, read_state
 from heedful.runs.folder import entries
 from heedful.runs.lists import Run, run_state

@@ -18,8 +18,7 @@ from heedful.background import in_background
 from heedful.config import TrainingConfig
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
-from heedful.data.layouts import packed_ids, padded_ids
-from heedful.data.micro_batches import micro_batches
+from heedful.data.micro_batches import micro_batches, packed_ids, padded_ids
 from heedful.model.masks import Layout, Packed, padded_layout
 from heedful.training.distributed import World
 
