@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from heedful.evaluation.translation_scores import perplexity
-from heedful.training.label_smoothing import label_smoothed_loss, token_losses
+from heedful.training.label_smoothing import label_smoothed_loss, output_losses
 
 torch.manual_seed(0)
 LOGITS = torch.randn(3, 5, 7, dtype=torch.float64) * 3
@@ -46,11 +46,12 @@ def test_gradients_are_those_of_finite_differences() -> None:
 
 
 def test_perplexity_comes_from_the_unsmoothed_loss() -> None:
-    losses = token_losses(LOGITS, TARGETS, label_smoothing=0.2)
-    plain, count = label_smoothed_loss(LOGITS, TARGETS, label_smoothing=0.0)
-    torch.testing.assert_close(losses.negative_log_likelihood, plain, rtol=0, atol=1e-12)
-    expected = math.exp(plain.item() / count.item())
-    assert perplexity(losses.negative_log_likelihood.item(), losses.tokens.item()) == pytest.approx(expected)
+    # With the identity as its matrix, what the output layer is given is its scores.
+    scores, same = LOGITS.reshape(-1, 7), torch.eye(7, dtype=torch.float64)
+    _, plain = output_losses(scores, same, TARGETS.flatten(), label_smoothing=0.2, dtype=torch.float64)
+    unsmoothed, count = label_smoothed_loss(LOGITS, TARGETS, label_smoothing=0.0)
+    torch.testing.assert_close(plain, unsmoothed, rtol=0, atol=1e-10)
+    assert perplexity(plain.item(), int(count)) == pytest.approx(math.exp(unsmoothed.item() / count.item()))
 
 
 def test_half_precision_logits_are_summed_in_single() -> None:

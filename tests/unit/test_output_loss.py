@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from heedful.training import label_smoothing
-from heedful.training.label_smoothing import losses_and_gradient, output_losses, token_losses
+from heedful.training.label_smoothing import label_smoothed_loss, losses_and_gradient, output_losses
 
 torch.manual_seed(0)
 HIDDEN = torch.randn(300, 6, dtype=torch.float64)
@@ -24,8 +24,8 @@ def test_slices_change_nothing(scores_at_once: int, epsilon: float, monkeypatch:
         if sliced:
             loss, plain = output_losses(hidden, weight, TARGETS, label_smoothing=epsilon, dtype=torch.float64)
         else:
-            losses = token_losses(hidden @ weight.T, TARGETS, label_smoothing=epsilon)
-            loss, plain = losses.smoothed, losses.negative_log_likelihood
+            loss, _ = label_smoothed_loss(hidden @ weight.T, TARGETS, label_smoothing=epsilon)
+            plain, _ = label_smoothed_loss(hidden @ weight.T, TARGETS, label_smoothing=0.0)
         (loss / 17).backward()
         results.append((loss.detach(), plain.detach(), hidden.grad, weight.grad))
     for a, b in zip(*results, strict=True):
@@ -42,13 +42,13 @@ def test_half_precision_is_near_and_sums_in_single() -> None:
     hidden, weight = HIDDEN.float().requires_grad_(), WEIGHT.float().requires_grad_()
     loss, plain = output_losses(hidden, weight, TARGETS, label_smoothing=0.1, dtype=torch.float32)
     assert loss.dtype == plain.dtype == torch.float32
-    expected = token_losses(HIDDEN @ WEIGHT.T, TARGETS)
-    assert loss.item() == pytest.approx(expected.smoothed.item(), rel=1e-5)
+    expected, _ = label_smoothed_loss(HIDDEN @ WEIGHT.T, TARGETS)
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
 
 
 def test_without_gradients_only_the_sums_are_made() -> None:
     with torch.no_grad():
         loss, plain = output_losses(HIDDEN, WEIGHT, TARGETS, label_smoothing=0.1, dtype=torch.float64)
-    expected = token_losses(HIDDEN @ WEIGHT.T, TARGETS)
-    torch.testing.assert_close(loss, expected.smoothed, rtol=0, atol=1e-10)
-    torch.testing.assert_close(plain, expected.negative_log_likelihood, rtol=0, atol=1e-10)
+    for found, epsilon in ((loss, 0.1), (plain, 0.0)):
+        expected, _ = label_smoothed_loss(HIDDEN @ WEIGHT.T, TARGETS, label_smoothing=epsilon)
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)

@@ -4,6 +4,12 @@ The loss of a micro-batch is a sum, divided by the target tokens of the whole gl
 micro-batches nor that of processes changes the gradient. Dropout is a function of (seed, step, micro-batch). Nothing
 in a step waits for the device: a loss or gradient that is not finite is found there, the update is skipped there, and
 the flag is read when it arrives.
+
+On CUDA a step's thousand kernels are launched by a few calls, for Python could not launch even the base model's one by
+one as fast as they are computed. A graph is captured for each shape of a micro-batch when it first comes, after the
+shape has been run twice so that everything is compiled and allocated; from then on a step copies its ids into the
+graph's own buffers and replays it. Dropout is drawn from the generator's seed at each replay, so it stays a function of
+(seed, step, micro-batch).
 """
 
 from __future__ import annotations
@@ -18,13 +24,12 @@ from torch import Tensor
 
 from heedful.config import Config
 from heedful.errors import TrainingError
-from heedful.model.devices import computes_in_half
+from heedful.model.devices import WARM_UP, Captures, computes_in_half
 from heedful.model.masks import Packed
 from heedful.model.transformer import Transformer
 from heedful.symbols import PAD
-from heedful.training.batches import MicroBatch, StepBatch
+from heedful.training.batches import MicroBatch, StepBatch, packed_micro_batch
 from heedful.training.distributed import GradientLine, World
-from heedful.training.graphs import GraphedMicroBatches, GraphedUpdate
 from heedful.training.label_smoothing import output_losses
 from heedful.training.optimizer import adam, guarded_step, learning_rate
 
@@ -72,15 +77,14 @@ class Trainer:
         return self._training.compile and on_cuda and self.model.attention.layout == "packed"
 
     def accelerate(self) -> None:
-        """On CUDA with packed batches: compile the layers, and replay whole steps as captured graphs.
+        """On CUDA with packed batches: compile the layers, which halves the kernels, and capture what they do.
 
-        Compiled layers halve the kernels; graphs spare the host, which could not launch even those fast enough.
         What is saved stays the plain module's.
         """
         for layer in [*self.model.encoder.layers, *self.model.decoder.layers]:
             layer.compile(dynamic=True)
-        self._add = GraphedMicroBatches(self._add_gradient, line=self._line.whole)
-        self._finish = GraphedUpdate(self._update)
+        self._add = _GraphedMicroBatches(self._add_gradient, line=self._line.whole)
+        self._finish = _GraphedUpdate(self._update)
 
     def step(self, batch: StepBatch) -> Tensor:
         """Compute one step; returns (loss sum, negative log-likelihood sum, gradient norm, skipped) on the device."""
@@ -148,6 +152,68 @@ class Trainer:
             label_smoothing=self._training.label_smoothing,
             dtype=self.precision.dtype if self.precision.half else vectors.dtype,
         )
+
+
+class _GraphedMicroBatches:
+    """``add(micro, target_tokens)``, captured once for each shape."""
+
+    def __init__(self, add: Callable[[MicroBatch, int | Tensor], None], *, line: Tensor) -> None:
+        """``line`` is all that ``add`` adds to."""
+        self._add, self._line = add, line
+        self._captured: dict[tuple[int, ...], tuple[Callable[[], None], MicroBatch, Tensor]] = {}
+        self._capture = Captures()
+
+    def __call__(self, micro: MicroBatch, target_tokens: int) -> None:
+        shape = (*(tensor.numel() for tensor in _tensors(micro)), micro.source_layout.max_length)
+        if shape not in self._captured:
+            self._captured[shape] = self._new(micro)
+        replay, buffers, tokens = self._captured[shape]
+        for mine, given in zip(_tensors(buffers), _tensors(micro), strict=True):
+            mine.copy_(given)
+        tokens.fill_(float(target_tokens))
+        replay()
+
+    def _new(self, micro: MicroBatch) -> tuple[Callable[[], None], MicroBatch, Tensor]:
+        """Capture the shape of a micro-batch, and the buffers that the graph reads: the micro-batch, its target tokens.
+
+        What earlier ones have added stays; so does the random seed.
+        """
+        seed = torch.cuda.initial_seed()
+        copies = [tensor.clone() for tensor in _tensors(micro)]
+        mine = packed_micro_batch(micro.index, copies, max_length=micro.source_layout.max_length)
+        tokens = torch.ones((), device=micro.source.device)
+        replay = self._capture(lambda: self._add(mine, tokens), keep=[self._line])
+        torch.cuda.manual_seed(seed)
+        return replay, mine, tokens
+
+
+class _GraphedUpdate:
+    """``update()``, captured at its third call: the first makes the optimiser's state."""
+
+    def __init__(self, update: Callable[[], None]) -> None:
+        self._update = update
+        self._calls = 0
+        self._graph: torch.cuda.CUDAGraph | None = None
+
+    def __call__(self) -> None:
+        self._calls += 1
+        if self._calls <= WARM_UP:
+            self._update()
+            return
+        if self._graph is None:
+            torch.cuda.synchronize()
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+                self._update()
+            self._graph = graph
+        self._graph.replay()
+
+
+def _tensors(micro: MicroBatch) -> list[Tensor]:
+    assert isinstance(micro.source_layout, Packed), "graphs are captured for packed batches"
+    assert isinstance(micro.target_layout, Packed), "graphs are captured for packed batches"
+    offsets = [micro.source_layout.offsets, micro.target_layout.offsets]
+    return [micro.source, micro.target_input, micro.target_output, *offsets]
 
 
 def noise_seed(seed: int, step: int, micro: int) -> int:
