@@ -33,7 +33,7 @@ CEILINGS = {
     "report": (10, 1650),
     "export": (3, 310),
     "planning": (4, 620),
-    "training": (13, 1990),
+    "training": (12, 1960),
     "search": (10, 1870),
     "runs": (8, 1390),
     "prepare": (5, 870),
