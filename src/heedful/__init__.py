@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from heedful.config import Config as Config
     from heedful.config import ModelConfig as ModelConfig
     from heedful.errors import HeedfulError as HeedfulError
-    from heedful.model.decoder import DecoderLayer as DecoderLayer
-    from heedful.model.encoder import EncoderLayer as EncoderLayer
+    from heedful.model.embeddings import PositionalEncoding as PositionalEncoding
+    from heedful.model.embeddings import positional_encoding as positional_encoding
     from heedful.model.feed_forward import PositionwiseFeedForward as PositionwiseFeedForward
     from heedful.model.multi_head_attention import MultiHeadAttention as MultiHeadAttention
-    from heedful.model.positional_encoding import PositionalEncoding as PositionalEncoding
-    from heedful.model.positional_encoding import positional_encoding as positional_encoding
     from heedful.model.scaled_dot_product_attention import scaled_dot_product_attention as scaled_dot_product_attention
+    from heedful.model.stacks import DecoderLayer as DecoderLayer
+    from heedful.model.stacks import EncoderLayer as EncoderLayer
     from heedful.model.transformer import Transformer as Transformer
     from heedful.search.translator import Translator as Translator
     from heedful.search.translator import load as load
@@ -34,10 +34,10 @@ _HOME = {
     "scaled_dot_product_attention": "heedful.model.scaled_dot_product_attention",
     "MultiHeadAttention": "heedful.model.multi_head_attention",
     "PositionwiseFeedForward": "heedful.model.feed_forward",
-    "positional_encoding": "heedful.model.positional_encoding",
-    "PositionalEncoding": "heedful.model.positional_encoding",
-    "EncoderLayer": "heedful.model.encoder",
-    "DecoderLayer": "heedful.model.decoder",
+    "positional_encoding": "heedful.model.embeddings",
+    "PositionalEncoding": "heedful.model.embeddings",
+    "EncoderLayer": "heedful.model.stacks",
+    "DecoderLayer": "heedful.model.stacks",
     "Transformer": "heedful.model.transformer",
     "Translator": "heedful.search.translator",
     "load": "heedful.search.translator",

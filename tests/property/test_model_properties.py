@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from heedful.model.attention_kernels import EQUATION_1, equation_1_choice
-from heedful.model.positional_encoding import positional_encoding
+from heedful.model.embeddings import positional_encoding
 from heedful.model.scaled_dot_product_attention import scaled_dot_product_attention
 from heedful.model.transformer import Transformer
 

@@ -24,8 +24,8 @@ from heedful import (
 )
 from heedful.config import ModelConfig
 from heedful.model.attention_kernels import choose_attention, fused, interval, restricted
+from heedful.model.embeddings import LearnedPositions
 from heedful.model.masks import AttentionPattern, Packed
-from heedful.model.positional_encoding import LearnedPositions
 
 x = torch.zeros(2, 4, 8)
 attention = MultiHeadAttention(d_model=8, num_heads=2)

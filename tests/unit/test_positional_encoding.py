@@ -7,8 +7,8 @@ import math
 import pytest
 import torch
 
+from heedful.model.embeddings import LearnedPositions, PositionalEncoding, positional_encoding
 from heedful.model.masks import Packed
-from heedful.model.positional_encoding import LearnedPositions, PositionalEncoding, positional_encoding
 
 
 def test_sinusoids_have_no_longest_length_and_stay_exact() -> None:

@@ -41,7 +41,7 @@ def write_ctranslate2(saved: SavedModel, place: Path, *, storage: str = "float32
 
 
 def _specification(saved: SavedModel) -> Any:
-    from heedful.model.positional_encoding import positional_encoding
+    from heedful.model.embeddings import positional_encoding
 
     try:
         from ctranslate2.specs import Activation, TransformerSpec  # pyright: ignore[reportMissingImports]

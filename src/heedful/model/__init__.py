@@ -4,10 +4,8 @@
     multi_head_attention          3.2.2
     masks                         3.2.3   who may attend to whom; padded and packed batches
     feed_forward                  3.3     Equation 2
-    embeddings                    3.4     the one shared matrix
-    positional_encoding           3.5
-    sublayer                      3.1     residual connection and layer normalisation
-    encoder, decoder              3.1
+    embeddings                    3.4     the one shared matrix; 3.5, positions
+    stacks                        3.1     encoder and decoder, residual connections and layer normalisation
     transformer                   Figure 1
     restricted_attention          4       attention to a neighbourhood of r, Table 1's last row
     attention_kernels                     four ways to compute Equation 1, and which one is chosen

@@ -11,11 +11,9 @@ from torch import Tensor, nn
 from heedful.config import ModelConfig, did_you_mean
 from heedful.errors import ConfigError, ShapeError
 from heedful.model.attention_kernels import AttentionChoice, padded_attention
-from heedful.model.decoder import Decoder, DecoderLayer
-from heedful.model.embeddings import SharedEmbedding
-from heedful.model.encoder import Encoder, EncoderLayer
+from heedful.model.embeddings import LearnedPositions, PositionalEncoding, SharedEmbedding
 from heedful.model.masks import AttentionPattern, Layout, Packed, packed_intervals, padded_layout
-from heedful.model.positional_encoding import LearnedPositions, PositionalEncoding
+from heedful.model.stacks import Decoder, DecoderLayer, Encoder, EncoderLayer
 
 
 class Transformer(nn.Module):

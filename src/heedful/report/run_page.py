@@ -11,7 +11,7 @@ import numpy as np
 
 from heedful.config import SECTIONS, toml_value
 from heedful.data.manifest import SIDES
-from heedful.model.positional_encoding import positional_encoding
+from heedful.model.embeddings import positional_encoding
 from heedful.report.attention_views import labels
 from heedful.report.charts import Chart, Figure, Series, bar_figure, duration_text, line_figure, linear_ticks
 from heedful.report.curves import training_section

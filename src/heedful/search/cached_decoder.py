@@ -19,9 +19,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from heedful.model.decoder import DecoderLayer
 from heedful.model.devices import Captures
 from heedful.model.masks import padded_layout
+from heedful.model.stacks import DecoderLayer
 from heedful.model.transformer import Transformer
 from heedful.symbols import END, PAD
 
