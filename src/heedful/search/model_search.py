@@ -7,6 +7,7 @@ result then does not depend on what is decoded beside it. On a CPU shapes follow
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -67,8 +68,8 @@ class ModelSearch:
         self._check(sentences, options)
         ordered = sorted(sentences, key=lambda sentence: -len(sentence.source))
         if self.device.type == "cuda":
-            groups = _classes(ordered)
-            engines = (self._kept_engine(_class(len(group[0].source) + 1), options) for group in groups)
+            groups = [list(group) for _, group in itertools.groupby(ordered, key=_class)]
+            engines = (self._kept_engine(_class(group[0]), options) for group in groups)
         else:
             groups = _similar(ordered, at_least=self._slots)
             engines = (self._engine(len(group[0].source) + 1, options, len(group)) for group in groups)
@@ -253,15 +254,9 @@ def _free_memory(device: torch.device) -> int | None:
         return None
 
 
-def _class(length: int) -> int:
+def _class(sentence: Sentence) -> int:
+    length = len(sentence.source) + 1
     return next((size for size in _CLASSES if size >= length), -(-length // _CLASSES[-1]) * _CLASSES[-1])
-
-
-def _classes(ordered: Sequence[Sentence]) -> list[list[Sentence]]:
-    groups: dict[int, list[Sentence]] = {}
-    for sentence in ordered:
-        groups.setdefault(_class(len(sentence.source) + 1), []).append(sentence)
-    return list(groups.values())
 
 
 def _similar(ordered: Sequence[Sentence], *, at_least: int) -> list[list[Sentence]]:

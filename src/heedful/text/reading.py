@@ -11,7 +11,6 @@ This module does not know of pairs or of languages.
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import lzma
 import os
@@ -87,18 +86,17 @@ def line_blocks(path: Path, *, on_bad_line: BadLine = refuse) -> Iterator[list[s
     """The lines of a file in order, in lists; None stands for a bad line that was not refused."""
     done = 0
     for block in _line_bytes(path):
-        lines: list[str | None] = []
+        lines: list[str | None] = [None]
         if block is None:
             on_bad_line(path, done + 1, f"longer than {LONGEST_LINE:,} bytes, so it is no line of text")
-            lines = [None]
         else:
-            if b"\0" not in block:
-                with contextlib.suppress(UnicodeDecodeError):
-                    lines += block.decode("utf-8").split("\n")
-            numbered = enumerate(block.split(b"\n"), start=done + 1) if not lines else ()
-            lines += [_good(line, path, number, on_bad_line) for number, line in numbered]
+            try:
+                lines = [*_text(block).split("\n")]
+            except ValueError:  # in one of its lines
+                numbered = enumerate(block.split(b"\n"), start=done + 1)
+                lines = [_good(line, path, number, on_bad_line) for number, line in numbered]
             if b"\r" in block:
-                lines = [line[:-1] if line and line[-1] == "\r" else line for line in lines]
+                lines = [line and line.removesuffix("\r") for line in lines]
         yield lines
         done += len(lines)
 
@@ -187,31 +185,31 @@ def _require_utf8(data: bytes, path: Path) -> None:
 
 
 def _unmarked_encoding(sample: bytes) -> str | None:
-    """UTF-16 or UTF-32 by where NULs stand: spaces and line ends, at least, have one or three in the same places."""
-    if b"\0" not in sample or len(sample) < 4:
+    """UTF-16 or UTF-32: read as what it is, and only so, a text has spaces or line ends and no NULs."""
+    if b"\0" not in sample:
         return None
-    nul = [sample[place::4].count(0) / len(sample[place::4]) for place in range(4)]
-    if min(nul) > 0.9:
-        return None
-    if min(nul[2:]) > 0.9:
-        return "UTF-32LE"
-    if min(nul[:2]) > 0.9:
-        return "UTF-32BE"
-    even, odd = nul[0::2], nul[1::2]
-    if min(odd) > 0.02 and max(even) < min(odd) / 4:
-        return "UTF-16LE"
-    return "UTF-16BE" if min(even) > 0.02 and max(odd) < min(even) / 4 else None
+    for encoding in ("UTF-32LE", "UTF-32BE", "UTF-16LE", "UTF-16BE"):
+        text = sample.decode(encoding, errors="replace")
+        if "\0" not in text and text.count(" ") + text.count("\n") > 0.01 * len(text):
+            return encoding
+    return None
 
 
 def _good(line: bytes, path: Path, number: int, on_bad_line: BadLine) -> str | None:
     try:
-        if b"\0" not in line:
-            return line.decode("utf-8")
-        problem = "a NUL character, which no text has"
+        return _text(line)
+    except ValueError as error:
+        on_bad_line(path, number, str(error))
+        return None
+
+
+def _text(data: bytes) -> str:
+    if b"\0" in data:
+        raise ValueError("a NUL character, which no text has")
+    try:
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        problem = f"not UTF-8: byte 0x{line[error.start]:02x} at position {error.start + 1}"
-    on_bad_line(path, number, problem)
-    return None
+        raise ValueError(f"not UTF-8: byte 0x{data[error.start]:02x} at position {error.start + 1}") from None
 
 
 def _refuse_file(path: Path, line: int, reason: str) -> None:

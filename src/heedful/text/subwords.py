@@ -33,8 +33,8 @@ from heedful.symbols import CONTROL_TOKENS
 FILE_NAME = "tokenizer.json"
 SMALLEST_VOCABULARY = len(CONTROL_TOKENS) + 256
 """The control ids and one subword for each byte: with these alone every text can be written."""
-CACHED_WORDS = 1 << 20
-"""Words remembered in each of two generations: about 400 MiB at most."""
+CACHED_WORDS = 1 << 21
+"""Words remembered, about 400 MiB; then all are forgotten, and the frequent ones are soon back."""
 _BYTES_PER_SUBWORD = 480
 """Training text, in bytes, that a subword should have to itself: about 80 words."""
 _LEARNED = {"version", "added_tokens", "model", "vocab", "merges"}
@@ -170,7 +170,7 @@ class Subwords:
     def encode_raw(self, lines: Sequence[str]) -> list[bytes]:
         """The ids of each line as the bytes of a `dtype` array: what storage wants, made without Python numbers."""
         if len(self._cache) > CACHED_WORDS:
-            self._cache.age()
+            self._cache.clear()
         words, ids_of = self._words, self._cache.__getitem__
         try:
             return [b"".join(map(ids_of, words(_pipeline(line)))) for line in lines]
@@ -220,28 +220,16 @@ def _pipeline(line: str) -> str:
 
 
 class _WordCache(dict[str, bytes]):
-    """word → the bytes of its ids; a word that is not there yet is given to the BPE.
-
-    Two generations: words that are not asked for again are forgotten, frequent ones stay.
-    """
+    """word → the bytes of its ids; a word that is not there yet is given to the BPE."""
 
     def __init__(self, bpe: models.Model, dtype: type[np.uint16] | type[np.uint32]) -> None:
         super().__init__()
         self._bpe, self._dtype = bpe, dtype
         self._symbols = dict(enumerate(_byte_symbols()))
-        self._old: dict[str, bytes] = {}
-
-    def age(self) -> None:
-        """What is remembered now is forgotten at the next call unless it is asked for before."""
-        self._old = dict(self)
-        self.clear()
 
     def __missing__(self, word: str) -> bytes:
-        ids = self._old.get(word)
-        if ids is None:
-            symbols = word.encode("utf-8").decode("latin-1").translate(self._symbols)
-            ids = np.array([token.id for token in self._bpe.tokenize(symbols)], self._dtype).tobytes()
-        self[word] = ids
+        symbols = word.encode("utf-8").decode("latin-1").translate(self._symbols)
+        self[word] = ids = np.array([token.id for token in self._bpe.tokenize(symbols)], self._dtype).tobytes()
         return ids
 
 
