@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from heedful.cli.model_options import ModelOptions, SearchChoices
-from heedful.cli.options import AsJson, Flag, whole_number
+from heedful.cli.options import AsJson, Flag, Overwrite, whole_number
 from heedful.cli.terminal import print_json, print_text, say
 from heedful.errors import HeedfulError, ReportError
 
@@ -28,7 +27,7 @@ def attention(
     layer: Annotated[int | None, whole_number(1, 10_000)] = None,
     as_json: AsJson = False,
     weights: Flag = False,
-    overwrite: Flag = False,
+    overwrite: Overwrite = False,
     model: ModelOptions = ModelOptions(),  # noqa: B008
     search: SearchChoices = SearchChoices(),  # noqa: B008
 ) -> None:
@@ -36,44 +35,34 @@ def attention(
 
     One page for the browser, complete in itself: each layer and head of encoder, decoder and cross-attention, with
     the weights of the very computation that translated. Without --output, --png, --alignment or --json it is written
-    to attention.html.
+    to attention.html. --json prints translation, scores, subwords, alignment and the numbers of every head.
 
-    Parameters
-    ----------
-    sentence
-        One sentence in the source language.
-    target
-        Show how the model reads this translation instead of its own.
-    output
-        Where to write the page.
-    png
-        Draw pictures into this folder: encoder.png, decoder.png, cross.png and, with subwords, alignment.png.
-    alignment
-        Print which words belong together, `source-target` from 0 (Pharaoh's format).
-    layer
-        The decoder layer, from 1, whose cross-attention is taken as alignment; the last when not given, or the last but
-        one if there are more than three.
-    as_json
-        Print translation, scores, subwords, alignment and the numbers of every head as JSON.
-    weights
-        With --json: print every weight too.
-    overwrite
-        Replace a page or pictures that are there already.
+    Args:
+        sentence: One sentence in the source language.
+        target: Show how the model reads this translation instead of its own.
+        output: Where to write the page.
+        png: Draw pictures into this folder: encoder.png, decoder.png, cross.png and, with subwords, alignment.png.
+        alignment: Print which words belong together, `source-target` from 0 (Pharaoh's format).
+        layer: The decoder layer, from 1, whose cross-attention is taken as alignment; the last when not given, or the
+            last but one if there are more than three.
+        weights: With --json: print every weight too.
 
-    Examples
-    --------
-    heedful attention --model run "Ein Haus am See."
-
-    heedful attention --model run "Ein Haus am See." --target "A house by the lake." --png pictures --alignment
+    Examples:
+        heedful attention --model run "Ein Haus am See."
+        heedful attention --model run "Ein Haus am See." --target "A house by the lake." --png pictures --alignment
     """
     if not (output or png or alignment or as_json):
         output = PAGE
     if layer is not None and not (png or alignment or as_json):
         raise HeedfulError(f"--layer {layer}: for --png, --alignment or --json; the page shows every layer")
+    if weights and not as_json:
+        raise HeedfulError("--weights adds the weights to what --json prints; give both")
     if target is not None:
         search.require_none("--target is given, and nothing is searched for")
+        _require_sentence(target, "--target")
+    _require_sentence(sentence, "the sentence")
     search.asked()  # what cannot be honoured is said before the model is loaded
-    _check(sentence, target, weights=weights, as_json=as_json)
+    from heedful.evaluation.alignments import aligning_layer
     from heedful.files import require_free
     from heedful.report.attention_views import require_free_pictures, write_attention_page, write_attention_pictures
 
@@ -86,12 +75,14 @@ def attention(
         require_free_pictures(png, overwrite=overwrite)
     translator = model.translator()
     maps = translator.attention(sentence, target=target, options=search.options(translator))
-    layer = _layer(layer, len(maps.cross))
+    layers = len(maps.cross)
+    layer = aligning_layer(layers) if layer is None else layer
+    if layer > layers:
+        raise HeedfulError(f"--layer {layer}: this model's decoder has layers 1 to {layers}")
     files = [write_attention_page(maps, output, overwrite=overwrite)] if output else []
     files += write_attention_pictures(maps, png, layer=layer, overwrite=overwrite) if png else []
     if as_json:
-        facts = {"model": model.named().model, **_described(maps, layer, weights=weights)}
-        print_json(facts | {"files": [str(path) for path in files]})
+        print_json({"model": model.named().model, **_described(maps, layer, weights=weights), "files": files})
         return
     if alignment:
         print_text(_alignment(maps, layer)["pharaoh"])
@@ -102,25 +93,11 @@ def attention(
         (say if alignment else print_text)(f"{path} is written")
 
 
-def _check(sentence: str, target: str | None, *, weights: bool, as_json: bool) -> None:
-    for name, text in (("the sentence", sentence), ("--target", target)):
-        if text is not None and not text.strip():
-            raise HeedfulError(f"{name} is empty: there is nothing to attend to")
-        if text is not None and len(text.splitlines()) > 1:
-            raise HeedfulError(f"{name} has {len(text.splitlines())} lines; one sentence at a time")
-    if weights and not as_json:
-        raise HeedfulError("--weights adds the weights to what --json prints; give both")
-
-
-def _layer(given: int | None, layers: int) -> int:
-    """The layer to align by."""
-    from heedful.evaluation.alignments import aligning_layer
-
-    if given is None:
-        return aligning_layer(layers)
-    if not 1 <= given <= layers:
-        raise HeedfulError(f"--layer {given}: this model's decoder has layers 1 to {layers}")
-    return given
+def _require_sentence(text: str, name: str) -> None:
+    if not text.strip():
+        raise HeedfulError(f"{name} is empty: there is nothing to attend to")
+    if (lines := len(text.splitlines())) > 1:
+        raise HeedfulError(f"{name} has {lines} lines; one sentence at a time")
 
 
 def _alignment(maps: AttentionMaps, layer: int) -> dict[str, Any]:
@@ -140,13 +117,10 @@ def _alignment(maps: AttentionMaps, layer: int) -> dict[str, Any]:
 def _described(maps: AttentionMaps, layer: int, *, weights: bool) -> dict[str, Any]:
     from heedful.evaluation.heads import head_table
 
-    arrays = {"encoder": maps.encoder, "decoder": maps.decoder, "cross": maps.cross}
-    names = ("source_text", "target_text", "score", "log_probability", "source", "target")
-    facts = {name: getattr(maps, name) for name in names} | {"alignment": _alignment(maps, layer)}
-    facts["heads"] = {
-        kind: [dataclasses.asdict(head) for head in head_table(array, causal=kind == "decoder")]
-        for kind, array in arrays.items()
-    }
+    kinds = ("encoder", "decoder", "cross")
+    facts = {name: value for name, value in vars(maps).items() if name not in kinds}
+    facts["alignment"] = _alignment(maps, layer)
+    facts["heads"] = {kind: head_table(getattr(maps, kind), causal=kind == "decoder") for kind in kinds}
     if weights:
-        facts["weights"] = {kind: array.tolist() for kind, array in arrays.items()}
+        facts["weights"] = {kind: getattr(maps, kind).tolist() for kind in kinds}
     return facts

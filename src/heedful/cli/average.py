@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from heedful.cli.options import AsJson, whole_number
-from heedful.cli.terminal import print_json, print_text
+from heedful.cli.terminal import print_result
 from heedful.errors import HeedfulError
 
 
@@ -18,7 +18,6 @@ def average(run: Path, /, *, last: Annotated[int, whole_number(1, 100_000)] = 5,
     Args:
         run: The folder of the run.
         last: How many checkpoints: the paper takes 5 for the base model and 20 for the big one.
-        as_json: Print the averaged steps as JSON.
 
     Examples:
         heedful average run
@@ -30,8 +29,6 @@ def average(run: Path, /, *, last: Annotated[int, whole_number(1, 100_000)] = 5,
 
     if read_run(run).bundle:
         raise HeedfulError(f"{run} is a model to give away: it has no checkpoints, and its weights are final")
-    steps = write_average(run, last=last)
-    if as_json:
-        print_json({"steps": steps, "folder": str(run / AVERAGED)})
-    else:
-        print_text(f"the mean of the checkpoints {', '.join(f'{step:,}' for step in steps)} is in {run / AVERAGED}")
+    steps, folder = write_average(run, last=last), run / AVERAGED
+    said = f"the mean of the checkpoints {', '.join(f'{step:,}' for step in steps)} is in {folder}"
+    print_result({"steps": steps, "folder": folder}, as_json=as_json, show=said)

@@ -6,14 +6,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from heedful.cli.options import AsJson, Flag
-from heedful.cli.terminal import print_json, print_text
+from heedful.cli.options import AsJson, Overwrite
+from heedful.cli.terminal import print_result
 from heedful.errors import HeedfulError
 from heedful.files import folder_size, read_small, reason, sha256
 from heedful.runs.descriptions import Languages
-
-_LONGEST_CARD = 1 << 20
-"""Bytes."""
 
 
 def bundle(
@@ -24,7 +21,7 @@ def bundle(
     storage: str = "int8",
     card: Path | None = None,
     languages: str | None = None,
-    overwrite: Flag = False,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a model to give away: weights, subwords, configuration and card, and nothing else of the run.
@@ -38,8 +35,6 @@ def bundle(
         storage: How its weights are stored: int8 (a quarter of the bytes), bfloat16 (half) or float32 (as they are).
         card: A text about the model, which becomes README.md: its data and their licences, scores, what it is bad at.
         languages: Of source and target, as in en-de; by default the names of the corpus's files tell, if they do.
-        overwrite: Replace a bundle that is there already.
-        as_json: Print what was written as JSON.
 
     Examples:
         heedful bundle run --output en-de --card card.md
@@ -54,25 +49,25 @@ def bundle(
     write_bundle(read_model(model), output, storage=storage, card=text, spoken=spoken, overwrite=overwrite)
     again = read_model(output)
     spoken, weights = again.description.languages, again.weights_from / MODEL
+    stored = {"file": weights, "bytes": weights.stat().st_size, "sha256": sha256(weights)}
     facts: dict[str, Any] = {
-        "folder": str(output),
+        "folder": output,
         "storage": storage,
         "step": again.step,
         "parameters": again.description.parameters,
         "bytes": folder_size(output),
-        "weights": {"file": str(weights), "bytes": weights.stat().st_size, "sha256": sha256(weights)},
+        "weights": stored,
         "languages": None if spoken is None else f"{spoken.source}-{spoken.target}",
-        "card": str(output / CARD) if (output / CARD).exists() else None,
+        "card": output / CARD if (output / CARD).exists() else None,
     }
-    if as_json:
-        print_json(facts)
-        return
-    stored = facts["weights"]
-    print_text(f"{output} is written: {facts['bytes'] / 1e6:.2f} MB, {facts['parameters']:,} parameters")
-    print_text(f"weights: {storage}, {stored['bytes'] / 1e6:.2f} MB, step {again.step:,}")
-    print_text(f"sha256: {stored['sha256']}  {weights}")
+    said = [
+        f"{output} is written: {facts['bytes'] / 1e6:.2f} MB, {facts['parameters']:,} parameters",
+        f"weights: {storage}, {stored['bytes'] / 1e6:.2f} MB, step {again.step:,}",
+        f"sha256: {stored['sha256']}  {weights}",
+    ]
     if facts["card"] is None:
-        print_text("it has no card: --card FILE adds a text that says what it was trained on, and what it is good for")
+        said.append("it has no card: --card FILE adds a text that says what it was trained on, and what it is good for")
+    print_result(facts, as_json=as_json, show="\n".join(said))
 
 
 def _languages(given: str | None) -> Languages | None:
@@ -87,7 +82,7 @@ def _languages(given: str | None) -> Languages | None:
 def _text(path: Path) -> bytes:
     """A card: text, so that every program can show it."""
     try:
-        content = read_small(path, most=_LONGEST_CARD)
+        content = read_small(path, most=1 << 20)
         content.decode("utf-8")
     except UnicodeDecodeError:
         raise HeedfulError(f"--card {path} is not UTF-8 text") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from heedful.cli.options import AsJson
-from heedful.cli.terminal import console, print_json
+from heedful.cli.terminal import print_result
 from heedful.report.curves import write_curves, write_events
 
 
@@ -14,26 +14,18 @@ def curves(run: Path, /, *, tensorboard: Path | None = None, as_json: AsJson = F
 
     Loss and perplexity of training and validation, BLEU where it was measured, learning rate, gradient norm, speed.
 
-    Parameters
-    ----------
-    run
-        The run's folder.
-    tensorboard
-        Also write the metrics as TensorBoard's event files into this folder; needs `pip install heedful[tensorboard]`.
-    as_json
-        Print as JSON where both are.
+    Args:
+        run: The run's folder.
+        tensorboard: Also write the metrics as TensorBoard's event files into this folder; needs
+            `pip install heedful[tensorboard]`.
 
-    Examples
-    --------
-    heedful curves runs/base
-
-    heedful curves runs/base --tensorboard events/base
+    Examples:
+        heedful curves runs/base
+        heedful curves runs/base --tensorboard events/base
     """
     picture = write_curves(run)
     events = None if tensorboard is None else write_events(run, output=tensorboard)
-    if as_json:
-        print_json({"picture": str(picture), "events": None if events is None else str(events)})
-        return
-    console().print(f"{picture} is drawn", soft_wrap=True)
+    said = f"{picture} is drawn"
     if events is not None:
-        console().print(f"{events} has the events; tensorboard --logdir {events}", soft_wrap=True)
+        said += f"\n{events} has the events; tensorboard --logdir {events}"
+    print_result({"picture": picture, "events": events}, as_json=as_json, show=said)

@@ -31,7 +31,6 @@ def data(
         batch_tokens: Plan an epoch with this many tokens a side in a batch and say how full the batches are.
         seed: What the samples and the batches are drawn with.
         verify: Check the contents of every file against its hash.
-        as_json: Print JSON.
 
     Examples:
         heedful data data/ --batch-tokens 25000

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import time
-from dataclasses import asdict
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated
 
-from heedful.cli.options import AsJson, Flag, Seed, Threads, number
-from heedful.cli.terminal import console, plain_table, print_json, progress, say
+from heedful.cli.options import AsJson, Device, Flag, Quiet, Seed, number, whole_number
+from heedful.cli.terminal import console, plain_table, print_json, print_text, progress, say
 from heedful.config import Rule
 from heedful.demo.plan import MINUTES, DemoPlan, start_demo
 
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
 
 _MOST_THREADS = 4
 """The model is small: more threads would only wait for each other."""
-SHOWN = 4
-LONGEST = 200
-"""Characters of a translation that are shown: a model that has hardly learnt anything repeats itself."""
 
 
 def demo(
@@ -31,10 +27,10 @@ def demo(
     output: Path = Path("demo"),
     minutes: Annotated[float, number(Rule("", above=0, at_most=100_000))] = MINUTES,
     seed: Seed = 1,
-    device: str = "auto",
-    threads: Threads = None,
+    device: Device = "auto",
+    threads: Annotated[int | None, whole_number(1, 4096)] = None,
     overwrite: Flag = False,
-    quiet: Flag = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """See everything work in minutes: prepare text, train, translate what was never seen, explain.
@@ -43,30 +39,16 @@ def demo(
     grammar of English and German.
     Stop it whenever you like: the same command goes on where it was.
 
-    Parameters
-    ----------
-    output
-        The folder for all of it.
-    minutes
-        How long it may take; with less there is less text, and training may be cut short.
-    seed
-        Another number gives another model of the same sentences: other first weights, other batches.
-    device
-        auto, cpu, cuda or cuda:N.
-    threads
-        CPU threads; all cores, but at most 4, when not given.
-    overwrite
-        Start anew in a folder that holds a demo.
-    quiet
-        Show no progress.
-    as_json
-        Print the results as JSON.
+    Args:
+        output: The folder for all of it.
+        minutes: How long it may take; with less there is less text, and training may be cut short.
+        seed: Another number gives another model of the same sentences: other first weights, other batches.
+        threads: CPU threads; all cores, but at most 4, when not given.
+        overwrite: Start anew in a folder that holds a demo.
 
-    Examples
-    --------
-    heedful demo
-
-    heedful demo --output demo2 --minutes 10 --seed 2 --json
+    Examples:
+        heedful demo
+        heedful demo --output demo2 --minutes 10 --seed 2 --json
     """
     began = time.monotonic()
     plan = start_demo(output, seed=seed, minutes=minutes, overwrite=overwrite)
@@ -80,13 +62,12 @@ def demo(
     commands = next_commands(plan, program=_program(), sentence=results.examples[0].source)
     write_demo_page(plan, results, commands=commands)
     if as_json:
-        print_json({"report": str(plan.page), "model": str(plan.run), **asdict(results)})
+        print_json({"report": plan.page, "model": plan.run, **vars(results)})
     else:
         _print(results)
-        shown = f"{plan.page} shows all of it ({time.monotonic() - began:.0f} s). What to try next:\n"
-        console().print(shown, soft_wrap=True)
+        print_text(f"{plan.page} shows all of it ({time.monotonic() - began:.0f} s). What to try next:\n")
         for what, words in commands:
-            console().print(f"# {what}\n{words}\n", soft_wrap=True)
+            print_text(f"# {what}\n{words}\n")
 
 
 def _results(plan: DemoPlan, *, began: float, device: str, threads: int | None, quiet: bool) -> DemoResults:
@@ -140,9 +121,10 @@ def _print(results: DemoResults) -> None:
 
     out = console()
     out.print(f"\n{results.generated}\n", soft_wrap=True)
-    for example in results.examples[:SHOWN]:
+    for example in results.examples[:4]:
         verdict = "" if example.output == example.reference else f"\n    (reference: {example.reference})"
-        output = shorten(example.output, LONGEST, placeholder=" …") or "(nothing)"
+        # A model that has hardly learnt anything repeats itself.
+        output = shorten(example.output, 200, placeholder=" …") or "(nothing)"
         out.print(f"{example.source}\n  → {output}{verdict}", soft_wrap=True)
     table = plain_table(f"on {results.pairs['test']:,} unseen sentences", "value", "", right=("value",))
     for score in results.scores:

@@ -8,14 +8,14 @@ from typing import Any
 
 from heedful.cli.evaluation_display import print_comparison, print_evaluation
 from heedful.cli.model_options import ModelOptions, RunningOptions, SearchChoices
-from heedful.cli.options import AsJson, Draws, Examples, Flag, Seed
+from heedful.cli.options import AsJson, Draws, Examples, Overwrite, Quiet, Seed
 from heedful.cli.terminal import new_text, print_result, progress, require_place
 from heedful.errors import ScoreError
 from heedful.evaluation.counts import language_of, require_language, system_counts
 from heedful.evaluation.significance import LEVEL, RESAMPLES, SEED, TRIALS, comparisons
 from heedful.evaluation.translation_scores import TestSet, leads, system_report
 from heedful.runs.folder import bundled_models
-from heedful.text.reading import read_lines, require_aligned
+from heedful.text.reading import aligned_lines
 
 
 def evaluate(
@@ -24,12 +24,12 @@ def evaluate(
     source: Path | None = None,
     hypothesis: Path | None = None,
     output: Path | None = None,
-    overwrite: Flag = False,
+    overwrite: Overwrite = False,
     language: str | None = None,
     examples: Examples = 5,
     resamples: Draws = RESAMPLES,
     resample_seed: Seed = SEED,
-    quiet: Flag = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
     model: ModelOptions = ModelOptions(),  # noqa: B008
     search: SearchChoices = SearchChoices(),  # noqa: B008
@@ -37,21 +37,19 @@ def evaluate(
     """Score a model, or translations that are there already: BLEU, chrF, TER, each with interval and signature.
 
     Beside them stand the paper-style BLEU (with `pip install 'heedful[moses]'`), the ratio of lengths, and the
-    worst sentences; of a model also its perplexity and speed. Files are plain or compressed (.gz, .xz, .zst).
+    worst sentences (with --json the median and the best too); of a model also its perplexity and speed. Files are plain
+    or compressed (.gz, .xz, .zst).
 
     Args:
         reference: How the sentences should be translated, one a line.
         source: The text to translate; line n of the reference belongs to its line n.
         hypothesis: Score this file instead of a model's translations; --source then only serves the examples.
         output: Save the model's translations to this file.
-        overwrite: Replace --output if it is there.
         language: Whose rules Moses' tokenizer follows in the paper-style BLEU, such as de; by default the reference's
             name tells.
         examples: How many of the worst sentences to show.
         resamples: How many test sets to draw for the intervals.
         resample_seed: What they are drawn with.
-        quiet: Show no progress.
-        as_json: Print JSON, with the median and the best sentences too.
 
     Examples:
         heedful evaluate --model run --source test.en --reference test.de --output test.out
@@ -71,7 +69,8 @@ def evaluate(
     search.asked()  # what cannot be honoured is said before anything is read
     language = language or language_of(reference)
     require_language(language)
-    test, lines = _read(reference, source, hypothesis)
+    lines = aligned_lines(reference, source, hypothesis)
+    test = TestSet(lines[reference], lines.get(source))
     if output is not None:
         require_place(output, overwrite=overwrite)
     named = {"source": source, "reference": reference, "model": model.model, "hypothesis": hypothesis}
@@ -84,16 +83,8 @@ def evaluate(
                 for line in outputs:
                     write(line)
     report = system_report(test, outputs, language=language, examples=examples, resamples=resamples, seed=resample_seed)
-    facts = {**named, **measured, **dataclasses.asdict(report), "resamples": resamples, "seed": resample_seed}
+    facts = {**named, **measured, **vars(report), "resamples": resamples, "seed": resample_seed}
     print_result(facts, as_json=as_json, show=print_evaluation)
-
-
-def _read(reference: Path, *others: Path | None) -> tuple[TestSet, dict[Path | None, list[str]]]:
-    """The test set, of which the source comes next, and the lines of every file."""
-    files = [(path, read_lines(path)) for path in (reference, *others) if path is not None]
-    require_aligned(files)
-    lines: dict[Path | None, list[str]] = dict(files)
-    return TestSet(lines[reference], lines.get(others[0])), lines
 
 
 def _of_model(
@@ -103,7 +94,7 @@ def _of_model(
     sources = test.sources or []
     translator = model.translator()
     options = search.options(translator)
-    facts: dict[str, Any] = {"search": dataclasses.asdict(options)}
+    facts: dict[str, Any] = {"search": options}
     with progress(unit="sentences", quiet=quiet) as report:
         if perplexity:  # first: it may refuse a reference
             facts["perplexity"] = translator.likelihood(sources, test.references, report=report)
@@ -122,7 +113,7 @@ def compare(
     resamples: Draws = RESAMPLES,
     trials: Draws = TRIALS,
     resample_seed: Seed = SEED,
-    quiet: Flag = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
     running: RunningOptions = RunningOptions(),  # noqa: B008
     search: SearchChoices = SearchChoices(),  # noqa: B008
@@ -141,8 +132,6 @@ def compare(
         resamples: How many test sets to draw for the bootstrap.
         trials: How often to exchange outputs at random.
         resample_seed: What both are drawn with.
-        quiet: Show no progress.
-        as_json: Print JSON.
 
     Examples:
         heedful compare old.out new.out --source test.en --reference test.de
@@ -155,7 +144,8 @@ def compare(
     search.asked()  # what cannot be honoured is said before anything is read
     if len(files) < 2 and source is None:
         raise ScoreError(f"{b if a in files else a} is a model, and --source was not given to translate")
-    test, lines = _read(reference, source, *files)
+    lines = aligned_lines(reference, source, *files)
+    test = TestSet(lines[reference], lines.get(source))
     for path in dict.fromkeys((a, b)):
         if path not in files:
             model = dataclasses.replace(running, model=str(path))
@@ -164,7 +154,7 @@ def compare(
     found = comparisons(counts_a, counts_b, resamples=resamples, trials=trials, seed=resample_seed)
     differing = leads(test, counts_a, counts_b, count=examples)
     named = {"a": a, "b": b, "source": source, "reference": reference, "sentences": len(test.references)}
-    rows = [{**dataclasses.asdict(row), "better": row.better()} for row in found]
+    rows = [{**vars(row), "better": row.better()} for row in found]
     drawn = {"level": LEVEL, "resamples": resamples, "trials": trials, "seed": resample_seed}
-    facts = {**named, "comparisons": rows, **drawn, "examples": dataclasses.asdict(differing)}
+    facts = {**named, "comparisons": rows, **drawn, "examples": differing}
     print_result(facts, as_json=as_json, show=print_comparison)

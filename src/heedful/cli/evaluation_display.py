@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from heedful.cli.terminal import console, plain_table, visible
+from heedful.cli.terminal import console, figure, plain_table, visible
 from heedful.evaluation.counts import PAPER_BLEU, WHY_IT_DIFFERS
-
-LONGEST = 400
-"""Characters of a sentence that are shown: a translation that repeats itself can be very long."""
+from heedful.evaluation.significance import ConfidenceInterval
 
 
 def print_evaluation(facts: dict[str, Any]) -> None:
@@ -22,8 +21,8 @@ def print_evaluation(facts: dict[str, Any]) -> None:
     numbers = ("value", "95 % interval")
     table = _with_signatures(plain_table("score", *numbers, "signature", right=numbers))
     for score in facts["scores"]:
-        name = f"{score['name']} (lower is better)" if score["lower_is_better"] else score["name"]
-        table.add_row(name, f"{score['value']:.2f}", _interval(score["interval"]), score["signature"])
+        name = f"{score.name} (lower is better)" if score.lower_is_better else score.name
+        table.add_row(name, f"{score.value:.2f}", _interval(score.interval), score.signature)
     out.print(table, "")
     for name, reason in facts["left_out"].items():
         out.print(f"{name} is left out: {reason}")
@@ -33,13 +32,14 @@ def print_evaluation(facts: dict[str, Any]) -> None:
         out.print(f"{WHY_IT_DIFFERS}\n")
     out.print(f"length        {facts['length_ratio']:.3f} words for each word of the reference")
     if facts["perplexity"] is not None:
-        per_subword, per_word = (_number(facts["perplexity"][name]) for name in ("per_subword", "per_word"))
+        found = (facts["perplexity"][name] for name in ("per_subword", "per_word"))
+        per_subword, per_word = (figure(value, ",.2f", missing="infinite") for value in found)
         out.print(f"perplexity    {per_subword} a subword, {per_word} a word, of the reference")
     if facts["speed"] is not None:
         speed = facts["speed"]
         sentences, tokens = speed["sentences_per_second"], speed["target_tokens_per_second"]
         out.print(f"speed         {sentences:,.1f} sentences/s, {tokens:,.0f} target tokens/s on {speed['device']}")
-    worst = facts["examples"]["worst"]
+    worst = facts["examples"].worst
     _print_sentences(out, f"the worst {len(worst)}", worst, ("source", "reference", "output"))
 
 
@@ -59,7 +59,7 @@ def print_comparison(facts: dict[str, Any]) -> None:
     )
     for name in ("a", "b"):
         texts = ("source", "reference", "output_a", "output_b")
-        _print_sentences(out, f"where {name.upper()} leads most", facts["examples"][name], texts)
+        _print_sentences(out, f"where {name.upper()} leads most", getattr(facts["examples"], name), texts)
 
 
 def _comparison_tables(rows: list[dict[str, Any]]) -> list[Table]:
@@ -71,12 +71,12 @@ def _comparison_tables(rows: list[dict[str, Any]]) -> list[Table]:
         bootstrap = row["bootstrap"]
         values.add_row(
             row["name"],
-            f"{row['a']:.2f} [{_interval(bootstrap['interval_a'])}]",
-            f"{row['b']:.2f} [{_interval(bootstrap['interval_b'])}]",
-            f"{row['difference']:+.2f} [{_interval(bootstrap['interval_difference'], '+')}]",
+            f"{row['a']:.2f} [{_interval(bootstrap.interval_a)}]",
+            f"{row['b']:.2f} [{_interval(bootstrap.interval_b)}]",
+            f"{row['difference']:+.2f} [{_interval(bootstrap.interval_difference, '+')}]",
         )
-        p_values = f"{bootstrap['p_value']:.4f}", f"{row['randomisation_p_value']:.4f}"
-        answers.add_row(row["name"], f"{bootstrap['b_wins']:.1%}", *p_values, row["better"] or "not shown")
+        p_values = f"{bootstrap.p_value:.4f}", f"{row['randomisation_p_value']:.4f}"
+        answers.add_row(row["name"], f"{bootstrap.b_wins:.1%}", *p_values, row["better"] or "not shown")
         signatures.add_row(row["name"], row["signature"])
     return [values, answers, signatures]
 
@@ -87,22 +87,19 @@ def _with_signatures(table: Table) -> Table:
     return table
 
 
-def _interval(interval: dict[str, float], sign: str = "") -> str:
-    return f"{interval['low']:{sign}.2f} … {interval['high']:{sign}.2f}"
+def _interval(interval: ConfidenceInterval, sign: str = "") -> str:
+    return f"{interval.low:{sign}.2f} … {interval.high:{sign}.2f}"
 
 
-def _print_sentences(out: Console, title: str, sentences: list[dict[str, Any]], texts: tuple[str, ...]) -> None:
+def _print_sentences(out: Console, title: str, sentences: Sequence[object], texts: tuple[str, ...]) -> None:
     """Sentences with their chrF, of one system or of A and B."""
     if sentences:
         out.print(f"\n{title} by chrF", style="bold")
-    for sentence in sentences:
+    for sentence in map(vars, sentences):
         scores = "{chrf:.1f}" if "chrf" in sentence else "A {chrf_a:.1f}, B {chrf_b:.1f}"
         out.print(f"line {sentence['line']:,}, chrF {scores.format(**sentence)}", style="dim")
         for name in texts:
             if sentence[name] is not None:
                 label = {"output_a": "A", "output_b": "B"}.get(name, name)
-                out.print(f"  {label:<10}{visible(sentence[name], most=LONGEST)}", soft_wrap=True)
-
-
-def _number(value: float | None) -> str:
-    return "infinite" if value is None else f"{value:,.2f}"
+                # A translation that repeats itself can be very long.
+                out.print(f"  {label:<10}{visible(sentence[name], most=400)}", soft_wrap=True)

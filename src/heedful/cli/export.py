@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from heedful.cli.options import AsJson, Flag
-from heedful.cli.terminal import print_json, print_text
+from heedful.cli.options import AsJson, Overwrite
+from heedful.cli.terminal import print_result
 from heedful.errors import ExportError
 from heedful.files import folder_size
 
 
 def export(
-    model: str, /, *, to: str, output: Path, storage: str = "float32", overwrite: Flag = False, as_json: AsJson = False
+    model: str,
+    /,
+    *,
+    to: str,
+    output: Path,
+    storage: str = "float32",
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write a model for another engine: CTranslate2, or Hugging Face's transformers.
 
@@ -23,8 +30,6 @@ def export(
         to: ctranslate2 (needs pip install 'heedful[ctranslate2]') or marian, as transformers calls the architecture.
         output: The new folder.
         storage: How its weights are stored: float32, float16 or bfloat16, and for ctranslate2 int8.
-        overwrite: Replace an export that is there already.
-        as_json: Print what was written as JSON.
 
     Examples:
         heedful export run --to ctranslate2 --output engine --storage int8
@@ -43,9 +48,6 @@ def export(
         from heedful.export.marian_model import write_marian
 
         write_marian(saved, output, storage=storage, overwrite=overwrite)
-    size = folder_size(output)
-    if as_json:
-        print_json({"folder": str(output), "engine": to, "storage": storage, "step": saved.step, "bytes": size})
-    else:
-        print_text(f"{output} is written: {to}, {storage}, {size / 1e6:.2f} MB, step {saved.step:,}")
-        print_text(f"{output / 'README.md'} says how it is used")
+    facts = {"folder": output, "engine": to, "storage": storage, "step": saved.step, "bytes": folder_size(output)}
+    said = f"{output} is written: {to}, {storage}, {facts['bytes'] / 1e6:.2f} MB, step {saved.step:,}"
+    print_result(facts, as_json=as_json, show=f"{said}\n{output / 'README.md'} says how it is used")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
-from heedful.cli.options import Bounds, Flag, Repeated, Threads, whole_number
+from heedful.cli.options import Bounds, Device, Flag, Repeated, Threads, whole_number
 from heedful.cli.terminal import say
 from heedful.errors import SearchError
 from heedful.runs.folder import DEFAULT_MODEL, default_model
@@ -32,14 +32,12 @@ class ModelOptions:
     """Which model, and where it runs; what stands below an option is its help."""
 
     model: Annotated[str | None, Parameter(help=_WHICH)] = None
-    device: str = "auto"
-    """auto, cpu, cuda or cuda:N."""
+    device: Device = "auto"
     precision: str = "auto"
     """auto (bfloat16 on CUDA, else float32), bfloat16, float32 or float64."""
     batch_size: Annotated[int, whole_number(0, 65_536)] = 0
     """Sentences decoded together; 0: what suits the device (32 on a CPU, 256 on CUDA)."""
     threads: Threads = None
-    """CPU threads; all cores when not given."""
 
     def named(self) -> ModelOptions:
         """The same with the default model where none was given, if heedful came with it."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 from rich.table import Table
 
 from heedful.cli.options import AsJson
-from heedful.cli.terminal import console, plain_table, print_json
+from heedful.cli.terminal import console, figure, plain_table, print_result
 from heedful.runs.lists import ListedModel, bundled, models_in
 
 _USUAL = (Path(), Path("runs"))
@@ -23,22 +22,15 @@ def models(*folders: Path, as_json: AsJson = False) -> None:
 
     Args:
         folders: Where runs lie; the current folder and runs/ when none is given.
-        as_json: Print JSON.
 
     Examples:
         heedful models
         heedful models experiments/ ~/bundles --json
     """
     found = [*bundled(), *models_in(folders or [folder for folder in _USUAL if folder.is_dir()])]
-    if as_json:
-        print_json([dataclasses.asdict(model) for model in found])
-        return
-    out = console()
-    if not found:
-        places = ", ".join(map(str, folders)) or "this folder or in runs/"
-        out.print(f"no models: none came with heedful, and there is no run in {places}; `heedful train` makes one")
-        return
-    out.print(table_of(found))
+    places = ", ".join(map(str, folders)) or "this folder or in runs/"
+    none = f"no models: none came with heedful, and there is no run in {places}; `heedful train` makes one"
+    print_result(found, as_json=as_json, show=(lambda models: console().print(table_of(models))) if found else none)
 
 
 def table_of(found: list[ListedModel]) -> Table:
@@ -50,9 +42,9 @@ def table_of(found: list[ListedModel]) -> Table:
     for model in found:
         table.add_row(
             model.model,
-            "–" if model.bytes is None else f"{model.bytes / 1e6:.1f}",
-            "–" if model.parameters is None else f"{model.parameters:,}",
-            "–" if model.step is None else f"{model.step:,}",
+            figure(None if model.bytes is None else model.bytes / 1e6, ".1f"),
+            figure(model.parameters),
+            figure(model.step),
             model.languages or "–",
             model.about,
         )

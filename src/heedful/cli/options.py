@@ -66,14 +66,19 @@ def number(rule: Rule, *, whole: bool = False) -> Parameter:
 
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 """An option that is given or not."""
-AsJson = Annotated[bool, Parameter(name="--json", negative=(), show_default=False)]
 Repeated = Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)]
 """An option that may be given several times."""
 Seed = Annotated[int, whole_number(0)]
-Threads = Annotated[int | None, whole_number(1, 4096)]
 Examples = Annotated[int, whole_number(0, 10_000)]
 Draws = Annotated[int, whole_number(1, 1_000_000)]
 """How often chance is asked."""
+
+# Their help is the same wherever they are taken, and stands here; where a command has more to say, it says it after.
+AsJson = Annotated[Flag, Parameter(name="--json", help="Print JSON.")]
+Overwrite = Annotated[Flag, Parameter(help="Replace what is there already.")]
+Quiet = Annotated[Flag, Parameter(help="Show no progress.")]
+Device = Annotated[str, Parameter(help="auto, cpu, cuda or cuda:N.")]
+Threads = Annotated[int | None, whole_number(1, 4096), Parameter(help="CPU threads; all cores when not given.")]
 
 
 @Parameter(name="*")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Annotated
 
@@ -37,7 +36,6 @@ def plan(
         accelerator: Estimate the time for this device, such as "H100" or "RTX 4090", from its datasheet instead of a
             probe.
         output: The folder the run would write to: checks that its disk has room for the checkpoints.
-        as_json: Print JSON.
 
     Examples:
         heedful plan data/ --preset base --accelerator H100 --output runs/base
@@ -53,7 +51,7 @@ def plan(
         accelerator=accelerator,
         output=output,
     )
-    facts = {**dataclasses.asdict(found), "memory": {**dataclasses.asdict(found.memory), "total": found.memory.total}}
+    facts = {**vars(found), "memory": {**vars(found.memory), "total": found.memory.total}}
     print_result(facts, as_json=as_json, show=lambda _: _print(found))
 
 

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from heedful.cli.options import AsJson, Flag, Repeated, Seed, number
+from heedful.cli.options import AsJson, Flag, Overwrite, Repeated, Seed, number
 from heedful.cli.terminal import console, plain_table, print_json, progress, visible
 from heedful.config import DataConfig
 from heedful.data.manifest import SIDES
@@ -50,7 +50,7 @@ def prepare(
     bpe_dropout: Annotated[float, number(BOUNDS["bpe_dropout"])] = 0.0,
     copies: Annotated[int, number(BOUNDS["copies"], whole=True)] = 1,
     seed: Seed = 1,
-    overwrite: Flag = False,
+    overwrite: Overwrite = False,
     quiet: Flag = False,
     as_json: AsJson = False,
 ) -> None:
@@ -87,9 +87,7 @@ def prepare(
             out. 0.1 suits small corpora, with --copies.
         copies: Store each training pair so often, cut anew each time.
         seed: What the sample, the report's examples and random cuts are drawn with.
-        overwrite: Replace the prepared corpus that is there.
         quiet: Say nothing but errors.
-        as_json: Print the report as JSON.
 
     Examples:
         heedful prepare --source train.en --target train.de --valid-source dev.en --valid-target dev.de --output data/

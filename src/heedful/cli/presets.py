@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from heedful.cli.options import AsJson, Configured, whole_number
-from heedful.cli.terminal import console, plain_table, print_json, print_result, print_text
+from heedful.cli.terminal import console, plain_table, print_result
 from heedful.config import describe, to_toml
 from heedful.presets import ALL, parameter_count, preset, resolve
 
@@ -15,10 +15,11 @@ def presets(
 ) -> None:
     """List the ready-made configurations with their exact sizes.
 
+    --json prints each preset's complete configuration too.
+
     Args:
         names: Only these presets; all when none is named.
         vocab_size: Count the parameters for this many subwords instead of each preset's own vocabulary.
-        as_json: Print JSON, with each preset's complete configuration.
 
     Examples:
         heedful presets
@@ -41,9 +42,8 @@ def _print(rows: list[dict[str, Any]]) -> None:
         paper = f"{row['paper_parameters_millions']} M" if row["paper_parameters_millions"] else "–"
         sizes = f"{row['vocab_size']:,}", f"{row['parameters']:,}"
         table.add_row(row["name"], row["source"], *sizes, paper, row["about"])
-    out = console()
-    out.print(table)
-    out.print(
+    console().print(table)
+    console().print(
         "\nparameters: exact, for the stated vocabulary. paper: as printed there; no single vocabulary gives every"
         " figure it prints.\n`heedful config --preset NAME` shows every setting.",
         style="dim",
@@ -55,15 +55,9 @@ def config(*, chosen: Configured = Configured(), as_json: AsJson = False) -> Non
 
     Values come from the preset, then the file, then --set; the last one given wins.
 
-    Args:
-        as_json: Print JSON instead of TOML.
-
     Examples:
         heedful config --preset big > run.toml
         heedful config --config run.toml --set training.steps=5000 --set model.dropout=0.2
     """
     resolved = resolve(name=chosen.preset, file=chosen.config, settings=chosen.set_)
-    if as_json:
-        print_json(describe(resolved))
-    else:
-        print_text(to_toml(resolved), end="")
+    print_result(describe(resolved), as_json=as_json, show=to_toml(resolved).removesuffix("\n"))

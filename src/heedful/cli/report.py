@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from heedful.cli.model_options import ModelOptions, SearchChoices
-from heedful.cli.options import AsJson, Examples, Flag
-from heedful.cli.terminal import print_json, print_text, progress
+from heedful.cli.options import AsJson, Examples, Flag, Overwrite, Quiet
+from heedful.cli.terminal import print_result, progress
 from heedful.errors import CheckpointError, CorpusError, ReportError, SearchError
 from heedful.evaluation.counts import language_of, require_language
 from heedful.evaluation.translation_scores import TestSet
-from heedful.text.reading import read_lines, require_aligned
+from heedful.text.reading import aligned_lines
 
 if TYPE_CHECKING:
     from heedful.report.run_scores import RunScores, ScoredText
@@ -32,8 +31,8 @@ def report(
     examples: Examples = 3,
     language: str | None = None,
     no_scores: Flag = False,
-    overwrite: Flag = False,
-    quiet: Flag = False,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
     model: ModelOptions = ModelOptions(),  # noqa: B008
     search: SearchChoices = SearchChoices(),  # noqa: B008
@@ -41,42 +40,29 @@ def report(
     """Describe a run in one HTML page: data, curves, scores, translations with attention, how to repeat it.
 
     The page is complete in itself and prints well. A run that is still going on can be described too. The scores are
-    those of the corpus's validation text unless other text is given.
+    those of the corpus's validation text unless other text is given. --json prints where the page is, its sections and
+    the scores.
 
-    Parameters
-    ----------
-    run
-        The folder that `heedful train` made, or a model that `heedful models` lists.
-    source
-        Score the translations of this text instead of the validation text.
-    reference
-        How --source should be translated; line n belongs to line n.
-    output
-        Where to write the page; report.html in the run's folder when not given, or here for a model that comes with
-        heedful.
-    examples
-        How many of the best, the middling and the worst translations to show, each with its attention.
-    language
-        Whose rules Moses' tokenizer follows in the paper-style BLEU, such as de; by default the reference's name tells.
-    no_scores
-        Translate nothing, which takes most of the time.
-    overwrite
-        Replace a page that is there already.
-    quiet
-        Show no progress.
-    as_json
-        Print where the page is, its sections and the scores as JSON.
+    Args:
+        run: The folder that `heedful train` made, or a model that `heedful models` lists.
+        source: Score the translations of this text instead of the validation text.
+        reference: How --source should be translated; line n belongs to line n.
+        output: Where to write the page; report.html in the run's folder when not given, or here for a model that comes
+            with heedful.
+        examples: How many of the best, the middling and the worst translations to show, each with its attention.
+        language: Whose rules Moses' tokenizer follows in the paper-style BLEU, such as de; by default the reference's
+            name tells.
+        no_scores: Translate nothing, which takes most of the time.
 
-    Examples
-    --------
-    heedful report run
-
-    heedful report run --source test.en --reference test.de --output test.html --examples 5
+    Examples:
+        heedful report run
+        heedful report run --source test.en --reference test.de --output test.html --examples 5
     """
     asked = _asked(source, reference, language=language)
     named = asked is not None or model.model is not None
     if no_scores and named:
         raise ReportError("--no-scores translates nothing: leave out --source, --reference and --model, or --no-scores")
+    search.asked()  # what cannot be honoured is said before anything is read
     from heedful.files import require_free
     from heedful.report.run_page import run_sections, write_run_page
     from heedful.runs.folder import model_folder
@@ -89,18 +75,19 @@ def report(
     require_free(path, overwrite=overwrite, error=ReportError)
     scores, why_not = None, "--no-scores was given"
     if not no_scores:
-        chosen, told = _model_of(run, model), {"examples": examples, "quiet": quiet, "must": named}
-        scores, why_not = _scores(lambda: asked or _validation_text(record, language), chosen, search, **told)
+        try:
+            text = asked or _validation_text(record, language)
+            scores = _scores(text, _model_of(run, model), search, examples=examples, quiet=quiet)
+        except (CheckpointError, CorpusError, SearchError) as error:
+            if named:  # where the user named a text or a model, it is an error
+                raise
+            why_not = str(error)
     sections = run_sections(record, scores, why_not=why_not)
     write_run_page(f"Run {run.absolute().name}", sections, path, overwrite=overwrite)
     problems = [*record.problems, *([f"no scores: {why_not}"] if scores is None else [])]
-    if as_json:
-        titles = [section.title for section in sections]
-        print_json({"report": str(path), "sections": titles, "problems": problems, **_described(scores)})
-        return
-    for problem in problems:
-        print_text(f"note: {problem}")
-    print_text(f"{path} is written")
+    facts = {"report": path, "sections": [section.title for section in sections], "problems": problems}
+    said = [*(f"note: {problem}" for problem in problems), f"{path} is written"]
+    print_result(facts | _described(scores), as_json=as_json, show="\n".join(said))
 
 
 def _asked(source: Path | None, reference: Path | None, *, language: str | None) -> ScoredText | None:
@@ -114,8 +101,7 @@ def _asked(source: Path | None, reference: Path | None, *, language: str | None)
     if source is None or reference is None:
         missing = "--source" if source is None else "--reference"
         raise ReportError(f"{missing} is missing: a text to score has both, --source and --reference")
-    lines = {path: read_lines(path) for path in (source, reference)}
-    require_aligned(list(lines.items()))
+    lines = aligned_lines(source, reference)
     test = TestSet(lines[reference], lines[source])
     return ScoredText(test, f"{source} and {reference}", language or language_of(reference))
 
@@ -124,39 +110,21 @@ def _model_of(run: Path, model: ModelOptions) -> ModelOptions:
     """The run's own model; --model may name another checkpoint of it."""
     if model.model is None:
         return dataclasses.replace(model, model=str(run))
-    if run.absolute() not in (Path(model.model).absolute(), *Path(model.model).absolute().parents):
+    named = Path(model.model).absolute()
+    if run.absolute() not in (named, *named.parents):
         raise ReportError(
             f"--model {model.model} is not of the run {run}: give one of its checkpoints, or leave it out"
         )
     return model
 
 
-def _scores(
-    text: Callable[[], ScoredText],
-    model: ModelOptions,
-    search: SearchChoices,
-    *,
-    examples: int,
-    quiet: bool,
-    must: bool,
-) -> tuple[RunScores | None, str]:
-    """The model's scores, or why there are none; ``must``: where the user named a text or a model, that is an error."""
+def _scores(text: ScoredText, model: ModelOptions, search: SearchChoices, *, examples: int, quiet: bool) -> RunScores:
     from heedful.report.run_scores import measured_scores
 
-    try:
-        scored, translator = text(), model.translator()
-    except (CheckpointError, CorpusError) as error:
-        if must:
-            raise
-        return None, str(error)
+    translator = model.translator()
     options = search.options(translator)
-    try:
-        with progress(unit="sentences", quiet=quiet) as reached:
-            return measured_scores(translator, scored, options=options, examples=examples, report=reached), ""
-    except SearchError as error:  # a line that cannot be translated
-        if must:
-            raise
-        return None, str(error)
+    with progress(unit="sentences", quiet=quiet) as reached:
+        return measured_scores(translator, text, options=options, examples=examples, report=reached)
 
 
 def _validation_text(record: RunRecord, language: str | None) -> ScoredText:
@@ -173,5 +141,4 @@ def _validation_text(record: RunRecord, language: str | None) -> ScoredText:
 def _described(scores: RunScores | None) -> dict[str, Any]:
     if scores is None:
         return {"text": None, "scores": None, "perplexity": None}
-    listed = [dataclasses.asdict(score) for score in scores.report.scores]
-    return {"text": scores.text.about, "scores": listed, "perplexity": dict(scores.perplexity)}
+    return {"text": scores.text.about, "scores": scores.report.scores, "perplexity": dict(scores.perplexity)}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from datetime import datetime
 from pathlib import Path
 
 from rich.text import Text
 
 from heedful.cli.options import AsJson
-from heedful.cli.terminal import console, plain_table, print_json
+from heedful.cli.terminal import console, figure, plain_table, print_result
 from heedful.runs.lists import Run, runs_below
 
 _COLOURS = {"running": "green", "interrupted": "yellow", "failed": "red", "killed": "red"}
@@ -23,20 +22,17 @@ def runs(folder: Path, /, *, as_json: AsJson = False) -> None:
 
     Args:
         folder: Where to look, as deep as it goes.
-        as_json: Print JSON.
 
     Examples:
         heedful runs runs/
         heedful runs . --json
     """
     found = runs_below(folder)
-    if as_json:
-        print_json([dataclasses.asdict(run) for run in found])
-        return
+    print_result(found, as_json=as_json, show=_print if found else f"no runs below {folder}")
+
+
+def _print(found: list[Run]) -> None:
     out = console()
-    if not found:
-        out.print(f"no runs below {folder}")
-        return
     numbers = ("step", "loss", "best", "at step", "minutes")
     table = plain_table("run", "model", "state", *numbers, "last written", right=numbers)
     for run in found:
@@ -55,17 +51,13 @@ def _cells(run: Run) -> list[str | Text]:
         run.folder,
         run.model,
         Text(run.state, style=_COLOURS.get(run.state, "")),
-        f"{_shown(run.step, ',')} of {_shown(run.steps, ',')}",
-        _shown(run.loss, ".3f"),
-        f"{best.metric} {_shown(best.value, '.3f' if best.metric == 'loss' else '.1f')}" if best else "–",
-        _shown(best.step if best else None, ","),
-        _shown(run.minutes, ",.1f"),
+        f"{figure(run.step, ',')} of {figure(run.steps, ',')}",
+        figure(run.loss, ".3f"),
+        f"{best.metric} {figure(best.value, '.3f' if best.metric == 'loss' else '.1f')}" if best else "–",
+        figure(best.step if best else None),
+        figure(run.minutes, ",.1f"),
         _time(run.written),
     ]
-
-
-def _shown(value: float | None, form: str) -> str:
-    return "–" if value is None else format(value, form)
 
 
 def _time(written: str | None) -> str:

@@ -7,6 +7,7 @@ looks like rich's markup is text. Where standard output is a file or a pipe, tex
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import math
 import os
@@ -80,6 +81,11 @@ def plain_table(*columns: str, right: tuple[str, ...] = ()) -> Table:
     return table
 
 
+def figure(value: float | None, form: str = ",", *, missing: str = "–") -> str:
+    """A number as it is shown, and a dash where there is none."""
+    return missing if value is None else format(value, form)
+
+
 def print_text(text: str, *, end: str = "\n") -> None:
     """Print a result on standard output: as it is for a program, without what would control a terminal on one."""
     shown = visible(text) if sys.stdout.isatty() else text
@@ -89,13 +95,15 @@ def print_text(text: str, *, end: str = "\n") -> None:
 def print_json(value: Any, *, indent: int | None = 2) -> None:
     """One JSON document on standard output, for the next program; null for what is not a finite number."""
     in_unicode = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
-    print_text(json.dumps(_finite(value), indent=indent, ensure_ascii=not in_unicode, allow_nan=False))
+    print_text(json.dumps(_plain(value), indent=indent, ensure_ascii=not in_unicode, allow_nan=False))
 
 
-def print_result(facts: T, *, as_json: bool, show: Callable[[T], None]) -> None:
-    """Print what a command found: as JSON for a program, or as it is shown to a person."""
+def print_result(facts: T, *, as_json: bool, show: str | Callable[[T], None]) -> None:
+    """Print what a command found: as JSON for a program, or as it is said or shown to a person."""
     if as_json:
         print_json(facts)
+    elif isinstance(show, str):
+        print_text(show)
     else:
         show(facts)
 
@@ -167,12 +175,14 @@ def _lines(unit: str) -> Report:
     return report
 
 
-def _finite(value: Any) -> Any:
-    """The value as JSON has it, which knows no infinity and no path."""
+def _plain(value: Any) -> Any:
+    """The value as JSON has it, which knows no infinity, no path and no dataclass."""
+    if dataclasses.is_dataclass(value):
+        return _plain(vars(value))
     if isinstance(value, dict):
-        return {name: _finite(item) for name, item in value.items()}
+        return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [_plain(item) for item in value]
     if isinstance(value, Path):
         return str(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value

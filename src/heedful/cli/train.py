@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from heedful.cli.options import Configured, Flag, Threads
+from heedful.cli.options import Configured, Device, Flag, Overwrite, Threads
 from heedful.presets import resolve
 
 
@@ -17,8 +17,8 @@ def train(
     chosen: Configured = Configured(),  # noqa: B008
     resume: Flag = False,
     init: Path | None = None,
-    overwrite: Flag = False,
-    device: str = "auto",
+    overwrite: Overwrite = False,
+    device: Device = "auto",
     auto_micro_batches: Flag = False,
     threads: Threads = None,
     quiet: Flag = False,
@@ -37,10 +37,7 @@ def train(
         resume: Go on from the last checkpoint of --output; without one, start and say so.
         init: Start from the weights of this model, a folder or a name such as en-de-small (fine-tuning); the data must
             have been prepared with --tokenizer and the same.
-        overwrite: Replace a run that is there already.
-        device: auto, cpu, cuda or cuda:N.
         auto_micro_batches: If the largest batch does not fit into memory, cut the steps finer instead of stopping.
-        threads: CPU threads; all cores when not given.
         quiet: Print warnings and errors only.
 
     Examples:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from heedful.cli.model_options import ModelOptions, SearchChoices
-from heedful.cli.options import AsJson, Flag, whole_number
+from heedful.cli.options import AsJson, Flag, Overwrite, Quiet, whole_number
 from heedful.cli.start import is_closed
 from heedful.cli.terminal import new_text, print_json, print_text, progress, require_place, say
 from heedful.errors import SearchError, TextError
@@ -38,8 +38,8 @@ def translate(
     alignment_layer: Annotated[int | None, whole_number(1, 10_000)] = None,
     prefix: str = "",
     as_json: AsJson = False,
-    overwrite: Flag = False,
-    quiet: Flag = False,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
     model: ModelOptions = ModelOptions(),  # noqa: B008
     search: SearchChoices = SearchChoices(),  # noqa: B008
 ) -> None:
@@ -49,7 +49,7 @@ def translate(
     the input, one line each; an empty line stays empty. A line of more than 256 subwords is translated sentence by
     sentence; a longer sentence is cut between words, which is said on standard error. With --n-best, --scores or
     --alignment a line has more columns, separated by tabs: the number of the input line (with --n-best), the score
-    (with --scores), the translation, the alignment.
+    (with --scores), the translation, the alignment. With --json it is one JSON object.
 
     Args:
         text: What to translate; each argument is one line.
@@ -62,9 +62,6 @@ def translate(
         alignment_layer: The decoder layer that alignments are taken from, counted from 1; the last when not given, or
             the last but one if there are more than three.
         prefix: What every translation begins with.
-        as_json: Print one JSON object a line of input.
-        overwrite: Replace --output if it is there.
-        quiet: No progress on standard error.
 
     Examples:
         heedful translate --model run "A dog runs through the snow."
@@ -123,20 +120,18 @@ def score(
     source: Path,
     target: Path,
     as_json: AsJson = False,
-    quiet: Flag = False,
+    quiet: Quiet = False,
     model: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
     """Say how probable given translations are (forced decoding).
 
     One line for each pair: the log-probability of the target, natural logarithm, end symbol included, a tab, and its
-    perplexity per subword. On standard error, at the end, the perplexity of the whole file.
+    perplexity per subword. On standard error, at the end, the perplexity of the whole file. --json prints one JSON
+    object a pair, with each subword's log-probability, and one for the whole file at the end.
 
     Args:
         source: A text file, plain or compressed.
         target: Its translation, line by line.
-        as_json: Print one JSON object a pair, with each subword's log-probability, and one for the whole file at the
-            end.
-        quiet: Nothing on standard error.
 
     Examples:
         heedful score --model run --source news.en --target news.de

@@ -16,7 +16,7 @@ import lzma
 import os
 import stat
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from heedful.errors import TextError
@@ -71,15 +71,17 @@ def read_lines(path: Path) -> list[str]:
     return lines
 
 
-def require_aligned(files: Sequence[tuple[Path, Sequence[str]]]) -> None:
-    """Raise unless every file has as many lines as the first."""
-    (first, lines), *others = files
-    for path, other in others:
-        if len(other) != len(lines):
+def aligned_lines(*paths: Path | None) -> dict[Path | None, list[str]]:
+    """The lines of each file; raises unless all have as many as the first. None is no file."""
+    files = {path: read_lines(path) for path in paths if path is not None}
+    first, most = next((path, len(lines)) for path, lines in files.items())
+    for path, lines in files.items():
+        if len(lines) != most:
             raise TextError(
-                f"{first} has {len(lines):,} lines and {path} has {len(other):,}: line n of one must belong to line n "
+                f"{first} has {most:,} lines and {path} has {len(lines):,}: line n of one must belong to line n "
                 "of the other"
             )
+    return dict(files)
 
 
 def line_blocks(path: Path, *, on_bad_line: BadLine = refuse) -> Iterator[list[str | None]]:
