@@ -50,7 +50,8 @@ COMMANDS = {
 
 _PRINTING = {*("data", "plan", "models", "translate", "score", "evaluate", "compare", "runs", "presets", "config")}
 """What these find is printed, and written nowhere else."""
-_MODULES = {"config": "presets", "compare": "evaluate", "score": "translate"}
+_MODULES = {"config": "presets", "compare": "evaluate", "score": "translate", "curves": "runs"}
+_MODULES |= dict.fromkeys(("average", "bundle", "export"), "models")
 """Where a command is defined that shares the file of another."""
 
 USERS_MISTAKE = 2
