@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 import torch
 from tests.search_models import penalty, plain_beam_search
+from torch import Tensor
 
 from heedful.config import ModelConfig
+from heedful.model.scaled_dot_product_attention import scaled_dot_product_attention
 from heedful.model.transformer import Transformer
-from heedful.search.attention_maps import attention_maps, forced_maps
+from heedful.search.attention_maps import attention_weights
+from heedful.search.cached_decoder import CachedDecoder
 from heedful.search.engine import Hypothesis, Sentence
 from heedful.search.model_search import ModelSearch, forced_log_probabilities, greedy_translations
 from heedful.search.options import SearchOptions
@@ -115,16 +118,28 @@ def test_a_model_in_training_is_left_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_the_weights_shown_are_those_of_the_search(name: str) -> None:
-    model = small_model(name)
-    source = some_sources(1, seed=3)[0]
+def test_the_weights_shown_are_those_of_the_search(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of each cached step, recorded while the search runs, against those of all positions at once."""
+    model, source, steps = small_model(name), some_sources(1, seed=3)[0], []
+
+    def attended(self: CachedDecoder, q: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+        output, weights = scaled_dot_product_attention(q.transpose(1, 2), keys, values, mask == 0)
+        steps.append(weights[0].numpy())
+        return output.transpose(1, 2).flatten(2)
+
+    monkeypatch.setattr(CachedDecoder, "_attended", attended)
     options = SearchOptions(max_extra_length=5)
-    best, weights = attention_maps(ModelSearch(model), source, options)
-    assert best.ids.tolist() == found(model, [source], options)[0][0].ids.tolist()
-    _, forced = forced_maps(model, source, best.ids)
+    best = found(model, [source], options)[0][0]
+    log_probability, weights = attention_weights(model, source, best.ids)
+    assert log_probability == pytest.approx(best.log_probability, abs=1e-10)
     queries = {"encoder": len(source) + 1, "decoder": len(best.ids) + 1, "cross": len(best.ids) + 1}
     for kind, count in queries.items():
         assert weights[kind].shape[:3] == (2, 2, count)
         assert weights[kind].sum(-1) == pytest.approx(np.ones((2, 2, count)), abs=1e-5)
-        assert weights[kind] == pytest.approx(forced[kind], abs=1e-6)
     assert not np.triu(weights["decoder"], 1).any()
+    for position, row in enumerate(best.rows):
+        for layer in range(2):
+            own, cross = (some[:, row] for some in steps[2 * (2 * position + layer) :][:2])
+            own = own.reshape(2, -1, options.beams)[:, np.arange(position + 1), best.rows[: position + 1]]
+            assert weights["decoder"][layer, :, position, : position + 1] == pytest.approx(own, abs=1e-6)
+            assert weights["cross"][layer, :, position] == pytest.approx(cross, abs=1e-6)

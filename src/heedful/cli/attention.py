@@ -34,7 +34,7 @@ def attention(
     """Show what every head attends to while a sentence is translated.
 
     One page for the browser, complete in itself: each layer and head of encoder, decoder and cross-attention, with
-    the weights of the very computation that translated. Without --output, --png, --alignment or --json it is written
+    the weights with which the model translates it. Without --output, --png, --alignment or --json it is written
     to attention.html. --json prints translation, scores, subwords, alignment and the numbers of every head.
 
     Args:

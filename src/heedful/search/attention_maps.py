@@ -1,4 +1,7 @@
-"""Every attention weight of one translated sentence, taken from the computation that translated it."""
+"""Every attention weight of one sentence and its translation, which the search found or somebody gave.
+
+The weights are those of the search, computed for all positions at once; a test compares them with its own.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from heedful.errors import SearchError
 from heedful.model.attention_kernels import Attend, AttentionChoice, Where, equation_1_choice
-from heedful.model.scaled_dot_product_attention import scaled_dot_product_attention
 from heedful.model.transformer import Transformer
-from heedful.search.engine import Hypothesis, Sentence
-from heedful.search.model_search import ModelSearch, forced_log_probabilities
-from heedful.search.options import SearchOptions
+from heedful.search.model_search import forced_log_probabilities
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,52 +42,19 @@ class AttentionMaps:
 Weights = dict[str, np.ndarray]
 
 
-def attention_maps(search: ModelSearch, source: np.ndarray, options: SearchOptions) -> tuple[Hypothesis, Weights]:
-    """The best hypothesis for a source and the weights with which it was found."""
-    steps: list[Tensor] = []
-
-    def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
-        output, weights = scaled_dot_product_attention(q, k, v, mask == 0)
-        steps.append(weights[0].float().cpu())
-        return output
-
-    with _recorded(search.model) as seen:
-        hypotheses = search.alone(Sentence(0, source), options, attend=attend)
-        if not hypotheses:
-            raise SearchError("no translation was found whose attention could be shown")
-        best, layers = hypotheses[0], search.model.config.decoder_layers
-        encoder = _stacked(seen, len(source) + 1)
-    path, beams = torch.from_numpy(best.rows), options.beams
-    count = len(path)
-    size = search.model.config.num_heads
-    decoder = np.zeros((layers, size, count, count), np.float32)
-    cross = np.zeros((layers, size, count, len(source) + 1), np.float32)
-    for position in range(count):
-        for layer in range(layers):
-            at = 2 * (position * layers + layer)
-            row = path[position]
-            own = steps[at][:, row].unflatten(-1, (-1, beams))  # [heads, positions, rows]
-            earlier = torch.arange(position + 1)
-            decoder[layer, :, position, : position + 1] = own[:, earlier, path[earlier]].numpy()
-            cross[layer, :, position] = steps[at + 1][:, row, : len(source) + 1].numpy()
-    return best, {"encoder": encoder, "decoder": decoder, "cross": cross}
-
-
-def forced_maps(
+def attention_weights(
     model: Transformer, source: np.ndarray, target: np.ndarray, *, half: bool = False
-) -> tuple[Hypothesis, Weights]:
-    """A given translation as a hypothesis, and the weights with which the model reads it."""
+) -> tuple[float, Weights]:
+    """The log-probability of a translation and the weights with which the model reads it, by `AttentionMaps`' names."""
     with _recorded(model) as seen:
         values = forced_log_probabilities(model, [(source, target)], half=half)[0]
     layers = model.config.encoder_layers
-    total = float(values.sum())
-    hypothesis = Hypothesis(target, total, total, np.zeros(len(target) + 1, np.int64))
     weights = {
         "encoder": _stacked(seen[:layers], len(source) + 1),
         "decoder": _stacked(seen[layers::2], len(target) + 1),
         "cross": _stacked(seen[layers + 1 :: 2], len(target) + 1, len(source) + 1),
     }
-    return hypothesis, weights
+    return float(values.sum()), weights
 
 
 def _stacked(seen: list[Tensor], queries: int, keys: int | None = None) -> np.ndarray:

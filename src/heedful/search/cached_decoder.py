@@ -47,10 +47,6 @@ class _Kept(NamedTuple):
     cross_values: Tensor
 
 
-CachedAttend = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
-"""``attend(q, k, v, mask)``, heads before positions; the mask is 0 where a query may attend to a key, else -∞."""
-
-
 class CachedDecoder:
     """A model's next-word scores for the hypotheses of a number of slots."""
 
@@ -65,14 +61,13 @@ class CachedDecoder:
         half: bool = False,
         encoded_together: int = 0,
         captures: Captures | None = None,
-        attend: CachedAttend = F.scaled_dot_product_attention,
     ) -> None:
         """``encoded_together``: if not 0, sources are always encoded so many at a time, padded with empty ones, to
         the longest length there may be; ``captures``: captures that. So a sentence's numbers depend on no other.
         """
         self.model, self.slots, self.beams, self.positions = model, slots, beams, positions
         self.source_positions, self._half, self._encoded_together = source_positions, half, encoded_together
-        self._attend, self._captures = attend, captures
+        self._captures = captures
         self._put_next: Callable[[], None] | None = None
         weight, config = model.embedding.weight, model.config
         self.device = weight.device
@@ -154,7 +149,7 @@ class CachedDecoder:
 
     def _attended(self, q: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
         """What each slot's beams attend to, ``[B, W, heads · d_v]``."""
-        return self._attend(q.transpose(1, 2), keys, values, mask).transpose(1, 2).flatten(2)
+        return F.scaled_dot_product_attention(q.transpose(1, 2), keys, values, mask).transpose(1, 2).flatten(2)
 
     def _own_rows(self, length_B: Tensor, rows_BWT: Tensor) -> Tensor:
         """[B, 1, W, T · W]: True for the one row of each position that belongs to the hypothesis."""

@@ -14,14 +14,13 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import nn
-from torch.nn import functional as F
 
 from heedful.errors import SearchError
 from heedful.model.attention_kernels import padded_attention
 from heedful.model.devices import Captures
 from heedful.model.masks import padded_layout
 from heedful.model.transformer import Transformer
-from heedful.search.cached_decoder import CachedAttend, CachedDecoder, padded_ids
+from heedful.search.cached_decoder import CachedDecoder, padded_ids
 from heedful.search.engine import Engine, Hypothesis, Sentence
 from heedful.search.forbidden import Forbidden, forbidden_tables
 from heedful.search.options import SearchOptions
@@ -76,12 +75,6 @@ class ModelSearch:
         for group, engine in zip(groups, engines, strict=True):
             yield from engine.run(group)
 
-    def alone(self, sentence: Sentence, options: SearchOptions, *, attend: CachedAttend) -> list[Hypothesis]:
-        """The hypotheses of one sentence by itself, its decoder's attention computed by ``attend``."""
-        self._check([sentence], options)
-        ((_, found),) = self._engine(len(sentence.source) + 1, options, 1, attend=attend).run([sentence])
-        return found
-
     def forbidden(self, options: SearchOptions) -> Forbidden | None:
         """The automaton of the options' forbidden texts; kept, since making it takes a tenth of a second and more."""
         if not options.forbidden:
@@ -103,15 +96,12 @@ class ModelSearch:
             self._engines[key] = self._engine(source_positions, options, self._slots)
         return self._engines[key]
 
-    def _engine(
-        self, source_positions: int, options: SearchOptions, most: int, attend: CachedAttend | None = None
-    ) -> Engine:
+    def _engine(self, source_positions: int, options: SearchOptions, most: int) -> Engine:
         positions = -(-(self._limit(source_positions - 1, options) + 1) // 8) * 8
         slots = max(1, min(self._slots, most, _MOST_POSITIONS // (positions * options.beams)))
         self._require_memory(slots, options.beams, positions, source_positions)
         if self._graphs and self._captures is None:
             self._captures = Captures()
-        captures = self._captures if attend is None else None
         fixed = self.device.type == "cuda"
         decoder = CachedDecoder(
             self.model,
@@ -121,11 +111,10 @@ class ModelSearch:
             positions=positions,
             half=self._half,
             encoded_together=min(_ENCODED_TOGETHER, slots) if fixed else 0,
-            captures=captures,
-            attend=attend or F.scaled_dot_product_attention,
+            captures=self._captures,
         )
         forbidden = self.forbidden(options)
-        return Engine(decoder, options, slots=slots, positions=positions, forbidden=forbidden, captures=captures)
+        return Engine(decoder, options, slots=slots, positions=positions, forbidden=forbidden, captures=self._captures)
 
     def _require_memory(self, slots: int, beams: int, positions: int, source_positions: int) -> None:
         """Ask before taking: on a CPU the kernel ends a process that has taken too much."""

@@ -31,7 +31,7 @@ from heedful.evaluation.translation_scores import perplexity
 from heedful.model.attention_kernels import padded_attention
 from heedful.model.devices import chosen_device, computes_in_half
 from heedful.runs.models import SavedModel, read_model
-from heedful.search.attention_maps import AttentionMaps, attention_maps, forced_maps
+from heedful.search.attention_maps import AttentionMaps, attention_weights
 from heedful.search.engine import Hypothesis, Sentence
 from heedful.search.lines import Part, Scored, Translation, distinct, parts_of
 from heedful.search.model_search import SLOTS, ModelSearch, forced_log_probabilities, in_half_precision
@@ -246,26 +246,31 @@ class Translator:
         return {name: number if math.isfinite(number) else None for name, number in numbers.items()}
 
     def attention(self, line: str, *, target: str | None = None, options: SearchOptions | None = None) -> AttentionMaps:
-        """Every attention weight of the computation that translates a line, or that is given its translation."""
+        """Every attention weight of a line and its best translation, or the one that is given."""
         parts = self._parts(line)
         if len(parts) != 1:
             raise SearchError("attention is shown for one sentence: the text is " + ("too long" if parts else "empty"))
         source_ids = parts[0].ids
-        if target is not None:
+        best = None
+        if target is None:
+            ((_, found),) = self._search.search([Sentence(0, source_ids)], options or self.options)
+            if not found:
+                raise SearchError("no translation was found whose attention could be shown")
+            best = found[0]
+            ids = best.ids
+        else:
             ids = self.saved.target_subwords.encode([clean_line(target)])[0]
             self._require_shown(len(ids) + 1)
-            hypothesis, weights = forced_maps(self.model, source_ids, ids, half=self._half)
-        else:
-            hypothesis, weights = attention_maps(self._search, source_ids, options or self.options)
+        log_probability, weights = attention_weights(self.model, source_ids, ids, half=self._half)
         source, target_subwords = self.saved.source_subwords, self.saved.target_subwords
         return AttentionMaps(
             clean_line(line),
-            self._text(hypothesis.ids),
+            self._text(ids),
             [*source.pieces(source_ids), END_LABEL],
-            [*target_subwords.pieces(hypothesis.ids), END_LABEL],
+            [*target_subwords.pieces(ids), END_LABEL],
             **weights,
-            log_probability=hypothesis.log_probability,
-            score=hypothesis.score,
+            log_probability=best.log_probability if best else log_probability,
+            score=best.score if best else log_probability,
         )
 
     def _require_shown(self, length: int) -> None:
@@ -300,7 +305,7 @@ class Translator:
             target_words = words_of(self.saved.target_subwords.pieces(ids))
             source_begin -= part.joined
             if target_words:
-                _, weights = forced_maps(self.model, part.ids, np.array(ids), half=self._half)
+                _, weights = attention_weights(self.model, part.ids, np.array(ids), half=self._half)
                 cross = soft_alignment(weights["cross"][layer - 1])
                 found = hard_alignment(word_weights(cross, source=source_words, target=target_words))
                 links |= {(source + source_begin, target + target_begin) for source, target in found}
