@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from heedful.search.engine import Engine, Hypothesis, Sentence
-from heedful.search.forbidden import Forbidden, forbidden_tables
 from heedful.search.options import SearchOptions
+from heedful.search.spelling import Spelling, forbidden_tables
 from heedful.symbols import END, PAD, START
 
 Logits = Callable[[int, tuple[int, ...]], np.ndarray]
@@ -73,7 +73,7 @@ def searched(
     """The engine's results for sources of one id each; ``subwords``: what the ids spell, for forbidden texts."""
     forbidden = None
     if options.forbidden:
-        forbidden = Forbidden(*map(torch.from_numpy, forbidden_tables(options.forbidden, subwords)))
+        forbidden = Spelling(*map(torch.from_numpy, forbidden_tables(options.forbidden, subwords)))
     positions = options.limit(1) + 1
     scorer = MadeUpScorer(logits, slots=slots, beams=options.beams, positions=positions)
     engine = Engine(scorer, options, slots=slots, positions=positions, forbidden=forbidden)

@@ -22,8 +22,8 @@ import torch
 from torch import Tensor
 
 from heedful.data import noise
-from heedful.search.forbidden import Forbidden
 from heedful.search.options import SearchOptions
+from heedful.search.spelling import Spelling
 from heedful.symbols import END, PAD, START
 
 CHUNK = 128
@@ -51,7 +51,7 @@ class Hypotheses:
     uniform: Tensor
     """[B, W, T] for samples: the numbers in [0, 1) that choose the words."""
     spelled: Tensor
-    """[B, W] how much of a forbidden text each live hypothesis ends in: a state of `Forbidden`."""
+    """[B, W] how much of a forbidden text each live hypothesis ends in: a state of `Spelling`."""
     done: Tensor
     """[B] whether the slot's sentence is finished, or there is none."""
     ended_score: Tensor
@@ -71,7 +71,7 @@ class Hypotheses:
 
 
 def advance_beams(
-    state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, forbidden: Forbidden | None = None
+    state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, forbidden: Spelling | None = None
 ) -> None:
     """Take one step in place, given the model's scores for the word after each live hypothesis."""
     width = state.log_probability.size(1)
@@ -88,7 +88,7 @@ def advance_beams(
 
 
 def _best_continuations(
-    state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, forbidden: Forbidden | None
+    state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, forbidden: Spelling | None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The 2W most probable continuations of each slot: log-probabilities, parents and words, best first."""
     count = 2 * logits_BWV.size(1)
@@ -123,7 +123,7 @@ def _keep_ended(state: Hypotheses, values: Tensor, parents: Tensor, options: Sea
     state.ended_rows.copy_(torch.where((order < width)[..., None], old, new))
 
 
-def _lengthen(state: Hypotheses, values: Tensor, parents: Tensor, words: Tensor, forbidden: Forbidden | None) -> None:
+def _lengthen(state: Hypotheses, values: Tensor, parents: Tensor, words: Tensor, forbidden: Spelling | None) -> None:
     """Make these the live hypotheses."""
     if forbidden is not None:
         state.spelled.copy_(forbidden.after(state.spelled.gather(1, parents), words))
@@ -166,7 +166,7 @@ def _rows(table_BWT: Tensor, beams: Tensor) -> Tensor:
 # What an output must and must not hold: a prefix, a least and a greatest length, forbidden texts
 
 
-def _forced_word(state: Hypotheses, log_probs_BWV: Tensor, forbidden: Forbidden | None = None) -> tuple[Tensor, Tensor]:
+def _forced_word(state: Hypotheses, log_probs_BWV: Tensor, forbidden: Spelling | None = None) -> tuple[Tensor, Tensor]:
     """For each slot the one word that may come next, -1 where there is a choice; and its log-probabilities, [B, W].
 
     It is the prefix's, or the end symbol where the output has reached its limit.
@@ -182,7 +182,7 @@ def _forced_word(state: Hypotheses, log_probs_BWV: Tensor, forbidden: Forbidden 
     return forced, values
 
 
-def _restrict(state: Hypotheses, log_probs_BWV: Tensor, *, min_length: int, forbidden: Forbidden | None = None) -> None:
+def _restrict(state: Hypotheses, log_probs_BWV: Tensor, *, min_length: int, forbidden: Spelling | None = None) -> None:
     """Set what may not come next to -∞, in place; column by column, since passes over the vocabulary are expensive."""
     log_probs_BWV[..., PAD] = -torch.inf
     log_probs_BWV[..., START] = -torch.inf
@@ -210,7 +210,7 @@ def length_penalty(length: Tensor, alpha: float, *, dtype: torch.dtype = torch.f
 
 
 def advance_samples(
-    state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, forbidden: Forbidden | None = None
+    state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, forbidden: Spelling | None = None
 ) -> None:
     """Take one step in place, given the model's scores for the word after each live hypothesis."""
     log_probs_BWV = logits_BWV.log_softmax(-1)

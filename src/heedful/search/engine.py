@@ -17,8 +17,8 @@ from torch import Tensor
 
 from heedful.model.devices import Captures
 from heedful.search.beam_search import Hypotheses, advance_beams, advance_samples, uniform_numbers
-from heedful.search.forbidden import Forbidden
 from heedful.search.options import SearchOptions
+from heedful.search.spelling import Spelling
 from heedful.symbols import PAD, START
 
 _STEPS_BETWEEN_LOOKS = 4
@@ -81,7 +81,7 @@ class Engine:
         *,
         slots: int,
         positions: int,
-        forbidden: Forbidden | None = None,
+        forbidden: Spelling | None = None,
         captures: Captures | None = None,
     ) -> None:
         """``positions``: the longest output's words, and one for the start symbol. ``captures``: captures the step."""

@@ -22,8 +22,8 @@ from heedful.model.masks import padded_layout
 from heedful.model.transformer import Transformer
 from heedful.search.cached_decoder import CachedDecoder, padded_ids
 from heedful.search.engine import Engine, Hypothesis, Sentence
-from heedful.search.forbidden import Forbidden, forbidden_tables
 from heedful.search.options import SearchOptions
+from heedful.search.spelling import Spelling, forbidden_tables
 from heedful.symbols import START
 
 SLOTS = {"cpu": 32, "cuda": 256}
@@ -58,7 +58,7 @@ class ModelSearch:
         self._slots = batch_size or SLOTS[self.device.type]
         self._engines: dict[tuple[int, SearchOptions], Engine] = {}
         self._captures: Captures | None = None
-        self._forbidden: tuple[tuple[str, ...], Forbidden | None] = ((), None)
+        self._forbidden: tuple[tuple[str, ...], Spelling | None] = ((), None)
 
     def search(
         self, sentences: Sequence[Sentence], options: SearchOptions
@@ -75,7 +75,7 @@ class ModelSearch:
         for group, engine in zip(groups, engines, strict=True):
             yield from engine.run(group)
 
-    def forbidden(self, options: SearchOptions) -> Forbidden | None:
+    def forbidden(self, options: SearchOptions) -> Spelling | None:
         """The automaton of the options' forbidden texts; kept, since making it takes a tenth of a second and more."""
         if not options.forbidden:
             return None
@@ -84,7 +84,7 @@ class ModelSearch:
             missing = self.model.embedding.weight.size(0) - len(self._subwords)
             tables = forbidden_tables(options.forbidden, [*self._subwords, *[b""] * missing])
             following, blocked = (torch.from_numpy(table).to(self.device) for table in tables)
-            self._forbidden = options.forbidden, Forbidden(following, blocked)
+            self._forbidden = options.forbidden, Spelling(following, blocked)
         return self._forbidden[1]
 
     def _kept_engine(self, source_positions: int, options: SearchOptions) -> Engine:

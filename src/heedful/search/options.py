@@ -42,7 +42,7 @@ class SearchOptions(SearchConfig):
     )
     seed: int = setting(1, "samples: another number gives others", at_least=0, at_most=2**63 - 1)
     forbidden: tuple[str, ...] = ()
-    """Texts that no output holds, see `heedful.search.forbidden`."""
+    """Texts that no output holds, see `heedful.search.spelling`."""
 
     def __post_init__(self) -> None:
         values = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.search_models import every_output, random_logits, searched
 
 from heedful.errors import SearchError
-from heedful.search.forbidden import Forbidden, forbidden_tables
 from heedful.search.options import SearchOptions
+from heedful.search.spelling import Spelling, forbidden_tables
 from heedful.symbols import END
 from heedful.text.subwords import SYMBOLS
 
@@ -59,12 +59,12 @@ def shown(subwords: Sequence[bytes], words: Sequence[int]) -> str:
     return b"".join(subwords[word] for word in words).decode(errors="replace").replace("\n", " ")
 
 
-def may_be_said(forbidden: Forbidden, words: Sequence[int]) -> bool:
+def may_be_said(forbidden: Spelling, words: Sequence[int]) -> bool:
     return forbidden.allows([*words, END])
 
 
-def tables(texts: Sequence[str], subwords: Sequence[bytes]) -> Forbidden:
-    return Forbidden(*map(torch.from_numpy, forbidden_tables(texts, subwords)))
+def tables(texts: Sequence[str], subwords: Sequence[bytes]) -> Spelling:
+    return Spelling(*map(torch.from_numpy, forbidden_tables(texts, subwords)))
 
 
 @given(data=st.data())

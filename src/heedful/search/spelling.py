@@ -36,7 +36,7 @@ _MOST_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, eq=False)
-class Forbidden:
+class Spelling:
     """The automaton of forbidden texts; its states say how much of them a hypothesis ends in."""
 
     following: Tensor
@@ -59,7 +59,7 @@ class Forbidden:
 
 
 def forbidden_tables(texts: Sequence[str], subwords: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
-    """`Forbidden`'s tables for these texts, given the bytes of each id."""
+    """`Spelling`'s tables for these texts, given the bytes of each id."""
     too_many = SearchError(f"{len(texts):,} forbidden texts are too many: {sum(map(len, texts)):,} characters together")
     most = min(_MOST_BYTES // (4 * len(subwords)), np.iinfo(np.int16).max)
     if sum(map(len, texts)) > most:
