@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import ctranslate2
@@ -47,8 +48,9 @@ def saved(*, two: bool = False, **changes: Any) -> SavedModel:
     with torch.no_grad():
         for value in model.parameters():
             value.add_(torch.randn_like(value) * 0.1)  # biases and norms must not be what they begin with
-    unread: Any = None  # an export does not ask where its model comes from
-    return SavedModel(Path("run"), Path("run"), 7, Config(model=model_config), unread, model.eval(), source, target)
+    # An export does not ask where its model comes from.
+    known: Any = SimpleNamespace(config=Config(model=model_config))
+    return SavedModel(Path("run"), Path("run"), 7, known, model.eval(), source, target)
 
 
 def log_probabilities(model: SavedModel, source: str, target: str) -> Tensor:

@@ -163,7 +163,9 @@ def test_a_write_that_fails_leaves_nothing_and_the_earlier_checkpoints(
         real(tensors, path)
 
     monkeypatch.setattr(checkpoints, "save_file", failing)
-    with pytest.raises(CheckpointError, match=r"step 20 could not be written .*the earlier checkpoints are untouched"):
+    with pytest.raises(
+        CheckpointError, match=r"step-00000020 could not be written: .*the earlier checkpoints are untouched"
+    ):
         write_checkpoint(tmp_path, checkpoint(20))
     assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["step-00000010"]
     found, problems = newest_sound(tmp_path)

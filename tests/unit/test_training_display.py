@@ -7,6 +7,7 @@ from rich.console import Console
 
 from heedful.cli import training_display
 from heedful.cli.training_display import DemoDisplay, TrainingDisplay
+from heedful.config import TrainingConfig
 from heedful.runs.metrics import TrainLine, Wall
 from heedful.training import events
 
@@ -23,9 +24,10 @@ def test_progress_is_one_line_and_the_time_left_is_in_it(
     monkeypatch.setattr(training_display, "REFRESH", 0.0)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     with narrow.capture() as shown, shows(quiet=False) as display:
+        display(events.Started({"model": "m", "device": "d"}, 0, TrainingConfig(steps=100_000)))
         for step in (1, 2):
             line = TrainLine(step, 7.5, 7.6, 2021.42, 1e-4, 3.17, wall=WALL)
-            display(events.Stepped(line, 100_000))
+            display(events.Stepped(line, is_written=False))
         assert display._live is not None
         lines = narrow.render_lines(display._live.renderable)
     assert len(lines) == 1

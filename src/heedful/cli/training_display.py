@@ -31,6 +31,7 @@ class TrainingDisplay:
         self._live: Live | None = None
         self._updated = 0.0
         self._began: tuple[float, int] | None = None
+        self._steps = 0
         self.interrupted = False
 
     def __enter__(self) -> Self:
@@ -52,11 +53,10 @@ class TrainingDisplay:
             case _ if self._quiet:
                 pass
             case events.Started():
+                self._steps = event.training.steps
                 self._started(event)
-            case events.Stepped():
-                self._stepped(event)
-            case events.Logged(line, steps) if self._live is None:
-                self._logged(line, steps)
+            case events.Stepped(line, is_written):
+                self._stepped(line, is_written)
             case events.Validated(line, is_best):
                 self._validated(line, is_best)
             case events.Saved(step, folder):
@@ -67,26 +67,27 @@ class TrainingDisplay:
     def _started(self, event: events.Started) -> None:
         for name, fact in event.facts.items():
             self._say(f"{name:<10} {fact}")
-        self._say(f"{'steps':<10} {event.steps:,}" + (f", going on from {event.step:,}" if event.step else ""))
+        self._say(f"{'steps':<10} {self._steps:,}" + (f", going on from {event.step:,}" if event.step else ""))
 
-    def _stepped(self, event: events.Stepped) -> None:
+    def _stepped(self, line: TrainLine, is_written: bool) -> None:
         if self._began is None:
-            self._began = (time.monotonic(), event.line.step)
-        if self._live is not None and time.monotonic() - self._updated >= REFRESH:
+            self._began = (time.monotonic(), line.step)
+        if self._live is None and is_written:
+            self._logged(line)
+        elif self._live is not None and time.monotonic() - self._updated >= REFRESH:
             self._updated = time.monotonic()
-            self._live.update(self._live_line(event), refresh=True)
+            self._live.update(self._live_line(line), refresh=True)
 
-    def _live_line(self, event: events.Stepped) -> RenderableType:
-        shown = _progress_line(event.line, event.steps, self._time_left(event.line.step, event.steps))
-        return Text(shown, no_wrap=True, overflow="ellipsis")
+    def _live_line(self, line: TrainLine) -> RenderableType:
+        return Text(_progress_line(line, self._steps, self._time_left(line.step)), no_wrap=True, overflow="ellipsis")
 
-    def _logged(self, line: TrainLine, steps: int) -> None:
-        self._say(_progress_line(line, steps, self._time_left(line.step, steps)))
+    def _logged(self, line: TrainLine) -> None:
+        self._say(_progress_line(line, self._steps, self._time_left(line.step)))
 
-    def _time_left(self, step: int, steps: int) -> str:
+    def _time_left(self, step: int) -> str:
         if self._began is None or step <= self._began[1]:
             return ""
-        seconds = (time.monotonic() - self._began[0]) / (step - self._began[1]) * (steps - step)
+        seconds = (time.monotonic() - self._began[0]) / (step - self._began[1]) * (self._steps - step)
         return f"{duration_text(seconds)} left"
 
     def _validated(self, line: ValidationLine, is_best: bool) -> None:
@@ -120,19 +121,19 @@ class DemoDisplay(TrainingDisplay):
         self._say(f"{facts['model']} on {facts['device']}{going_on}")
         self._said = time.monotonic()
 
-    def _live_line(self, event: events.Stepped) -> RenderableType:
-        step, steps = event.line.step, event.steps
-        parts = (f"{step:,}/{steps:,} steps", self._time_left(step, steps), f"loss {event.line.loss:.2f}")
+    def _live_line(self, line: TrainLine) -> RenderableType:
+        step, steps = line.step, self._steps
+        parts = (f"{step:,}/{steps:,} steps", self._time_left(step), f"loss {line.loss:.2f}")
         grid = Table.grid(padding=(0, 1))
         grid.add_column(max_width=40)
         grid.add_column(no_wrap=True, overflow="ellipsis")
         grid.add_row(ProgressBar(steps, step), "  ".join(filter(None, parts)))
         return grid
 
-    def _logged(self, line: TrainLine, steps: int) -> None:
-        if time.monotonic() - self._said >= SECONDS_BETWEEN_LINES or line.step == steps:
+    def _logged(self, line: TrainLine) -> None:
+        if time.monotonic() - self._said >= SECONDS_BETWEEN_LINES or line.step == self._steps:
             self._said = time.monotonic()
-            self._say(f"training {line.step:,} of {steps:,} steps, loss {line.loss:.2f}")
+            self._say(f"training {line.step:,} of {self._steps:,} steps, loss {line.loss:.2f}")
 
     def _validated(self, line: ValidationLine, is_best: bool) -> None:
         for sample in line.samples:

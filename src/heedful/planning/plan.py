@@ -255,9 +255,9 @@ def _probed_speed(checked: _Checked) -> Speed:
     with noted(problems):
         found = probe(checked.corpus.folder, checked.config, device=training_device("auto"))
         about = (
-            f"a probe here ({found.device.name}): {found.steps} steps of {found.target_tokens // found.steps:,} target "
+            f"a probe here ({found.device}): {found.steps} steps of {found.target_tokens // found.steps:,} target "
             f"tokens, nothing compiled, {found.flops_per_second / found.matmul_flops:.0%} of what a large matrix "
             "product reached; scaled in proportion to the work, and no time lost between processes"
         )
-        return Speed(found.flops_per_second, found.device.peak or found.matmul_flops, about)
+        return Speed(found.flops_per_second, peak_flops(found.device) or found.matmul_flops, about)
     raise PlanError(problems)

@@ -20,7 +20,7 @@ from heedful.data.micro_batches import micro_batches
 from heedful.training.batches import Batches, StepBatch
 from heedful.training.distributed import World
 from heedful.training.flops import batch_flops
-from heedful.training.machine import DeviceFacts, device_facts
+from heedful.training.machine import device_name
 from heedful.training.setup import Task, prepared_run
 
 STEPS = 3
@@ -35,7 +35,7 @@ _MATRIX = {"cpu": 1024, "cuda": 8192}
 class Probe:
     """What was measured here."""
 
-    device: DeviceFacts
+    device: str
     steps: int
     target_tokens: int
     seconds: float
@@ -64,7 +64,7 @@ def probe(data: Path, config: Config, *, device: torch.device) -> Probe:
             flops += batch_flops(**sizes, lengths=batches.corpus.lengths.of(batch.pairs))
             tokens += batch.target_tokens
     matmul = _matmul_flops(device, trainer.precision.dtype)
-    return Probe(device_facts(device), STEPS, tokens, seconds, flops, matmul)
+    return Probe(device_name(device), STEPS, tokens, seconds, flops, matmul)
 
 
 def _part(batches: Batches, step: int, *, on_cpu: bool, **sizes) -> StepBatch:

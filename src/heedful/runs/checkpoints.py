@@ -56,26 +56,25 @@ def write_checkpoint(run: Path, checkpoint: Checkpoint) -> Path:
     with contextlib.suppress(CheckpointError):
         read_checkpoint(place)
         return place  # the same step of the same run: nothing to add, and nothing to risk
-    try:
-        with new_folder(place, error=CheckpointError) as folder:
-            files = {MODEL: checkpoint.model, OPTIMIZER: checkpoint.optimizer}
-            write_tensors(folder, files, checkpoint.step, scheduled=checkpoint.scheduled, state=checkpoint.state)
-    except (OSError, SafetensorError) as error:
-        raise CheckpointError(
-            f"the checkpoint of step {checkpoint.step} could not be written to {place}: {error}; "
-            "the earlier checkpoints are untouched"
-        ) from None
+    files = {MODEL: checkpoint.model, OPTIMIZER: checkpoint.optimizer}
+    _write_folder(place, files, step=checkpoint.step, scheduled=checkpoint.scheduled, state=checkpoint.state)
     return place
 
 
-def write_tensors(
-    folder: Path, files: Mapping[str, dict[str, Tensor]], step: int, *, scheduled: bool = False, **known: Any
-) -> None:
+def _write_folder(place: Path, files: Mapping[str, dict[str, Tensor]], **known: Any) -> None:
+    try:
+        with new_folder(place, error=CheckpointError) as folder:
+            write_tensors(folder, files, **known)
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(f"{place} could not be written: {error}; the earlier checkpoints are untouched") from None
+
+
+def write_tensors(folder: Path, files: Mapping[str, dict[str, Tensor]], **known: Any) -> None:
     """Write these files of a checkpoint, and last its ``state.json`` with their hashes and what else is ``known``."""
     for name, tensors in files.items():
         save_file(tensors, folder / name)
     hashes = {name: sha256(folder / name) for name in files}
-    write_state(folder, CheckpointState(step=step, scheduled=scheduled, files=hashes, **known))
+    write_state(folder, CheckpointState(files=hashes, **known))
     for name in files:  # save_file lets nobody but its owner read it
         shutil.copymode(folder / STATE, folder / name)
 
@@ -139,12 +138,9 @@ def write_average(run: Path, *, last: int) -> list[int]:
         advice = f"; --last {len(chosen)} takes them all" if chosen else ""
         raise CheckpointError(f"{run} has {len(chosen)} checkpoints to average ({steps}), not {last}{advice}")
     mean, steps = _mean_weights([entry.folder for entry in chosen]), [entry.step for entry in chosen]
-    try:
-        with new_folder(run / AVERAGED, error=CheckpointError) as folder:
-            state = read_state(chosen[-1].folder).state
-            write_tensors(folder, {MODEL: mean}, steps[-1], averaged_steps=tuple(steps), state=state)
-    except (OSError, SafetensorError) as error:
-        raise CheckpointError(f"{run / AVERAGED} could not be written: {error}") from None
+    state = read_state(chosen[-1].folder).state
+    known = {"step": steps[-1], "scheduled": False, "averaged_steps": tuple(steps), "state": state}
+    _write_folder(run / AVERAGED, {MODEL: mean}, **known)
     return steps
 
 

@@ -224,14 +224,14 @@ def _own_hash(value: dict[str, Any]) -> str:
 
 def read_own(folder: Path, file: str) -> dict[str, Any]:
     """What a run's ``run.json`` or a checkpoint's ``state.json`` says; of it only the format is sure."""
-    path, name = folder / file, _FORMATS[file]
+    name, foreign = _FORMATS[file], NotARunError if file == RUN else CheckpointError
     try:
-        value = read_json(path, error=CheckpointError)
+        value = read_json(folder / file, error=CheckpointError)
     except (FileNotFoundError, NotADirectoryError):
         absent = f"{folder} is not a {name.removeprefix('heedful ')}: no {file} in it"
-        raise NotARunError(absent if folder.exists() else f"there is no folder {folder}") from None
-    error = CheckpointError if value.get("format") == name else NotARunError
-    require_format(value, path, name=name, version=_VERSION, error=error)
+        raise foreign(absent if folder.exists() else f"there is no folder {folder}") from None
+    error = CheckpointError if value.get("format") == name else foreign
+    require_format(value, folder / file, name=name, version=_VERSION, error=error)
     return value
 
 

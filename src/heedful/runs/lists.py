@@ -62,11 +62,11 @@ class ListedModel:
     model: str
     """What to give: a name or a path."""
     bundled: bool
-    bytes: int | None
-    parameters: int | None
-    languages: str | None
-    step: int | None
-    about: str
+    bytes: int | None = None
+    parameters: int | None = None
+    languages: str | None = None
+    step: int | None = None
+    about: str = "no checkpoint yet"
     """The first line of its card, or else what it is and what it was trained on, or why it cannot be used."""
 
 
@@ -189,20 +189,19 @@ def _state(status: Status) -> str:
 
 def _model(folder: Path, model: str, *, bundled: bool) -> ListedModel | None:
     """A model; None where a folder's ``run.json`` is somebody else's."""
-    step = size = None
-    about = "no checkpoint yet"
     try:
-        description = read_run(folder)
-        if weights := newest_weights(folder):
-            step, size = read_state(weights).step, (weights / MODEL).stat().st_size
-            about = card_title(folder) or _kind_and_text(description)
+        description, weights = read_run(folder), newest_weights(folder)
+        spoken = languages(description)
+        pair = f"{spoken.source}-{spoken.target}" if spoken else None
+        if weights is None:
+            return ListedModel(model, bundled, None, description.parameters, pair)
+        step, size = read_state(weights).step, (weights / MODEL).stat().st_size
+        about = card_title(folder) or _kind_and_text(description)
+        return ListedModel(model, bundled, size, description.parameters, pair, step, about)
     except NotARunError:
         return None
     except (CheckpointError, OSError) as error:
-        return ListedModel(model, bundled, None, None, None, None, about=f"cannot be used: {error}")
-    spoken = languages(description)
-    shown = f"{spoken.source}-{spoken.target}" if spoken else None
-    return ListedModel(model, bundled, size, description.parameters, shown, step, about)
+        return ListedModel(model, bundled, about=f"cannot be used: {error}")
 
 
 def _kind_and_text(description: RunDescription) -> str:

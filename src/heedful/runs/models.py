@@ -37,29 +37,21 @@ _FILES = (RUN, CARD, f"{AVERAGED}/{MODEL}", f"{AVERAGED}/{STATE}", *SUBWORD_FILE
 
 
 @dataclass(frozen=True, eq=False)
-class SavedWeights:
-    """The weights of a model, the checkpoint or the average that they lie in, and what they are of."""
-
-    run: Path
-    weights_from: Path
-    step: int
-    description: RunDescription
-    weights: dict[str, Tensor]
-
-
-@dataclass(frozen=True, eq=False)
 class SavedModel:
     """Everything that is needed to translate."""
 
     run: Path
     weights_from: Path
     step: int
-    config: Config
     description: RunDescription
     model: Transformer
     """On the CPU, in the precision it was trained in."""
     source_subwords: Subwords
     target_subwords: Subwords
+
+    @property
+    def config(self) -> Config:
+        return self.description.config
 
 
 def read_model(place: Path | str) -> SavedModel:
@@ -68,22 +60,8 @@ def read_model(place: Path | str) -> SavedModel:
     Where there is no such folder, it is the model of that name that comes with heedful. Of a run it is the average of
     the last checkpoints where there is one, and otherwise, or when the run has gone on since, the newest checkpoint.
     """
-    saved = read_weights(place)
-    known, config, where = saved.description, saved.description.config, str(saved.weights_from)
-    layers = config.model.encoder_layers + config.model.decoder_layers
-    if layers > len(saved.weights):  # or they would take hours to build
-        raise CheckpointError(f"{where} is of another model: it has fewer parameters than {RUN} has layers")
-    with torch.device("meta"):
-        model = Transformer(config.model, vocab_size=known.vocab_size, source_vocab_size=known.source_vocab_size)
-    load_weights(model, saved.weights, where=where, assign=True)
-    subwords = read_subwords(saved.run, known)
-    return SavedModel(saved.run, saved.weights_from, saved.step, config, known, model.eval(), *subwords)
-
-
-def read_weights(place: Path | str) -> SavedWeights:
-    """The weights of a model, once it is sure that they are what was written, and numbers."""
     run, named = _run_and_weights(place)
-    description = read_run(run)
+    known = read_run(run)
     weights_from = named or newest_weights(run)
     if weights_from is None:
         raise CheckpointError(f"{run} has no checkpoint yet: its training has just begun, or was stopped before one")
@@ -94,7 +72,13 @@ def read_weights(place: Path | str) -> SavedWeights:
         advice = f"; the one before is {before[-1]}: give that" if before and not named else ""
         raise CheckpointError(f"{error}{advice}") from None
     require_finite(checkpoint.model, where=str(weights_from))
-    return SavedWeights(run, weights_from, checkpoint.step, description, checkpoint.model)
+    layers = known.config.model.encoder_layers + known.config.model.decoder_layers
+    if layers > len(checkpoint.model):  # or they would take hours to build
+        raise CheckpointError(f"{weights_from} is of another model: it has fewer parameters than {RUN} has layers")
+    with torch.device("meta"):
+        model = Transformer(known.config.model, vocab_size=known.vocab_size, source_vocab_size=known.source_vocab_size)
+    load_weights(model, checkpoint.model, where=str(weights_from), assign=True)
+    return SavedModel(run, weights_from, checkpoint.step, known, model.eval(), *read_subwords(run, known))
 
 
 def read_subwords(run: Path, description: RunDescription) -> tuple[Subwords, Subwords]:
@@ -183,7 +167,8 @@ def write_bundle(
         with new_folder(folder, error=CheckpointError) as place:
             copy_subwords(saved.run, place, description.vocabularies)
             (place / AVERAGED).mkdir()
-            write_tensors(place / AVERAGED, {MODEL: weights}, saved.step, storage=storage, state={})
+            known = {"step": saved.step, "scheduled": False, "storage": storage, "state": {}}
+            write_tensors(place / AVERAGED, {MODEL: weights}, **known)
             write_run(place, description)
             if card is not None:
                 (place / CARD).write_bytes(card)

@@ -16,7 +16,7 @@ from heedful.data.corpus import Corpus
 from heedful.data.manifest import MANIFEST, Manifest, read_manifest
 from heedful.errors import CheckpointError, CorpusError, HeedfulError
 from heedful.evaluation.translation_scores import TestSet
-from heedful.files import read_json, read_small
+from heedful.files import json_value, read_small, sha256
 from heedful.prepare.description import described
 from heedful.runs.descriptions import RUN, RunDescription, read_run, read_state
 from heedful.runs.folder import entries
@@ -93,20 +93,16 @@ def _corpus(description: RunDescription, *, samples: int) -> CorpusRecord:
         raise CorpusError(f"{RUN} does not say which corpus it was")
     folder = Path(description.data.folder)
     manifest = read_manifest(folder)
-    if _sha256(folder / MANIFEST) != description.data.manifest_sha256:
+    if sha256(folder / MANIFEST) != description.data.manifest_sha256:
         raise CorpusError(f"{folder} now holds another corpus than the one that the run was trained on")
-    # As prepare wrote it, or not at all: then every field is what it should be.
-    sound = _CLEANING in manifest.files and _sha256(folder / _CLEANING) == manifest.files[_CLEANING].sha256
-    cleaning = read_json(folder / _CLEANING, error=CorpusError) if sound else {}
+    cleaning: dict[str, Any] = {}
+    with contextlib.suppress(OSError, KeyError):
+        content = read_small(folder / _CLEANING)
+        # As prepare wrote it, or not at all: then every field is what it should be.
+        if hashlib.sha256(content).hexdigest() == manifest.files[_CLEANING].sha256:
+            cleaning = json_value(content)
     found = described(folder, samples=samples, seed=1, verify=False)["samples"]
     return CorpusRecord(folder, manifest, cleaning, found)
-
-
-def _sha256(path: Path) -> str | None:
-    try:
-        return hashlib.sha256(read_small(path)).hexdigest()
-    except OSError:
-        return None
 
 
 def _environment(folder: Path, description: RunDescription) -> dict[str, Any]:

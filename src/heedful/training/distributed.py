@@ -65,14 +65,13 @@ def leave(world: World) -> None:
 class GradientLine:
     """Every parameter's gradient in one line of memory, with a few sums at its end that travel along.
 
-    One call clears them all, one sums them over the processes, one measures them; and their places never change,
-    which a captured CUDA graph relies on.
+    One call clears ``whole``, one sums it over the processes, one measures the gradients; and their places never
+    change, which a captured CUDA graph relies on.
     """
 
-    def __init__(self, model: nn.Module, world: World, *, sums: int) -> None:
+    def __init__(self, model: nn.Module, *, sums: int) -> None:
         parameters = list(model.parameters())
         total = sum(parameter.numel() for parameter in parameters)
-        self._world = world
         self.whole = torch.zeros(total + sums, device=parameters[0].device, dtype=parameters[0].dtype)
         self.gradients, self.sums = self.whole[:total], self.whole[total:]
         self._places: list[Tensor] = []
@@ -82,18 +81,9 @@ class GradientLine:
             self._places.append(parameter.grad)
             begin += parameter.numel()
 
-    def clear(self) -> None:
-        """Forget the last step's gradients and sums."""
-        self.whole.zero_()
-
     def add(self, gradients: Sequence[Tensor]) -> None:
         """Add gradients, in the order of the parameters."""
         torch._foreach_add_(self._places, list(gradients))  # pyright: ignore[reportPrivateImportUsage]
-
-    def sum_over_processes(self) -> None:
-        """Sum gradients and sums over all processes."""
-        if self._world.size > 1:
-            dist.all_reduce(self.whole)
 
 
 def sum_over_processes(values: Tensor, world: World) -> Tensor:

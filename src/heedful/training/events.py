@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from heedful.config import TrainingConfig
 from heedful.runs.metrics import TrainLine, ValidationLine
 
 
@@ -19,23 +20,16 @@ class Started:
     facts: dict[str, str]
     """What a user wants to know first, by name."""
     step: int
-    steps: int
+    training: TrainingConfig
+    """What ends the run."""
 
 
 @dataclass(frozen=True)
 class Stepped:
-    """A step's numbers have arrived; its line is not one of the file's."""
+    """A step's numbers have arrived: the means since the last line of metrics, and whether this is the next one."""
 
     line: TrainLine
-    steps: int
-
-
-@dataclass(frozen=True)
-class Logged:
-    """A line of metrics was written."""
-
-    line: TrainLine
-    steps: int
+    is_written: bool
 
 
 @dataclass(frozen=True)
@@ -72,7 +66,7 @@ class Ended:
     run: Path
 
 
-Event = Started | Stepped | Logged | Validated | Saved | Warned | Ended
+Event = Started | Stepped | Validated | Saved | Warned | Ended
 Reporter = Callable[[Event], None]
 
 

@@ -1,7 +1,7 @@
 """Section 5.2: the loop. Step, write down, validate, save; stop when told to; go on as if nothing had happened.
 
 A run is a pure function of its configuration and its data. What a checkpoint holds beside weights and optimiser is a
-handful of numbers (`LoopState`); everything else is computed anew from the step.
+handful of numbers (`setup.LoopState`); everything else is computed anew from the step.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import math
 import threading
-from dataclasses import asdict, dataclass, field, replace
+import time
+from dataclasses import asdict, replace
 
 import torch
 
@@ -18,34 +19,21 @@ from heedful.errors import CheckpointError, HeedfulError, TrainingError
 from heedful.runs.checkpoints import Checkpoint, prune, scheduled_entries, write_average, write_checkpoint
 from heedful.runs.descriptions import Best, Status, read_status, write_status
 from heedful.runs.folder import locked_run
-from heedful.runs.metrics import SkippedLine, TrainLine, ValidationWall, append_line
+from heedful.runs.metrics import MetricLine, SkippedLine, TrainLine, ValidationWall, append_line
 from heedful.runs.models import load_weights
 from heedful.training import events
 from heedful.training.batches import StepBatch, prefetched
 from heedful.training.distributed import agree, join, leave
 from heedful.training.events import Reporter, stop_signals
-from heedful.training.flops import batch_flops
-from heedful.training.machine import device_facts, memory_told
+from heedful.training.flops import batch_flops, peak_flops
+from heedful.training.machine import device_name, memory_told
 from heedful.training.metrics import Clock, Results, StepResult, SumsSinceLine, Translate
 from heedful.training.optimizer import load_optimizer, optimizer_tensors
-from heedful.training.setup import Prepared, Task, claim_folder, prepared_run, training_device
-from heedful.typed import typed
+from heedful.training.setup import LoopState, Prepared, Task, claim_folder, loop_state, prepared_run, training_device
 
 _AGREE_EVERY = 20
 """Steps after which several processes ask each other whether to stop or save; one process asks itself each step."""
 _STOPPED = "stopped by a signal; --resume goes on"
-
-
-@dataclass
-class LoopState:
-    """What a checkpoint holds beside weights and optimiser."""
-
-    step: int = 0
-    minutes: float = 0.0
-    best: Best | None = None
-    validations_without_best: int = 0
-    skipped_in_a_row: int = 0
-    interval: SumsSinceLine = field(default_factory=SumsSinceLine)
 
 
 def train(task: Task, *, report: Reporter, translate: Translate) -> LoopState:
@@ -59,7 +47,7 @@ def train(task: Task, *, report: Reporter, translate: Translate) -> LoopState:
             prepared = prepared_run(task, device=device, world=world, translate=translate, report=report)
         # Only then, so that a run that cannot begin leaves no folder behind, and one that is cut finer says so in it.
         with locked_run(task.run) if world.is_first else contextlib.nullcontext():
-            checkpoint = claim_folder(prepared, report=report, require=_loop_state)
+            checkpoint = claim_folder(prepared, report=report)
             with stop_signals() as stop:
                 return Loop(prepared, checkpoint, report=report, stop=stop).run()
     finally:
@@ -77,13 +65,14 @@ class Loop:
         self._validation, self._report, self._stop = prepared.validation, report, stop
         self._training = self._task.config.training
         self._world, self._device = self._trainer.world, self._trainer.precision.device
-        self._progress = _loop_state(checkpoint) if checkpoint else LoopState()
+        self._progress = loop_state(checkpoint) if checkpoint else LoopState()
         self._results = Results()
         self._clock = Clock(self._progress.minutes)
-        self._facts = device_facts(self._device)
+        name = device_name(self._device)
+        self._peak = peak_flops(name)
         self._environment = {
             "torch": torch.__version__,
-            "device": self._facts.name,
+            "device": name,
             "threads": torch.get_num_threads(),
             "processes": self._world.size,
         }
@@ -99,7 +88,7 @@ class Loop:
         if over and self._is_finished():
             self._report(events.Ended("finished", over, self._progress.step, [], self._task.run))
             return self._progress
-        self._report(events.Started(self._describe(), self._progress.step, self._training.steps))
+        self._report(events.Started(self._describe(), self._progress.step, self._training))
         state, why, averaged = "failed", "", []
         try:
             with memory_told(self._training, then="and --resume; the last checkpoint is intact"):
@@ -135,16 +124,15 @@ class Loop:
             return True
         try:
             status = read_status(self._task.run)
+            return (status.state, status.step) == ("finished", self._progress.step)
         except CheckpointError:  # it is written anew
             return False
-        return (status.state, status.step) == ("finished", self._progress.step)
 
     def _steps(self) -> tuple[str, str]:
         """Take steps until something ends the run; returns its state and why it ended."""
         if self._trainer.captures:
             self._trainer.accelerate()
         self._status("running", "")
-        self._clock.start()
         source = prefetched(self._batches, first=self._progress.step + 1, last=self._training.steps)
         with contextlib.closing(source) as batches:
             for batch in batches:
@@ -181,8 +169,7 @@ class Loop:
         """Whether to stop, to save because it is time, and to end because time is over: the same in all processes."""
         if self._world.size > 1 and self._progress.step % _AGREE_EVERY and not last:
             return False, False, False
-        minutes = self._training.checkpoint_minutes
-        save = 0 < minutes <= self._clock.since_saved()
+        save = 0 < 60 * self._training.checkpoint_minutes <= time.monotonic() - self._clock.saved
         over = 0 < self._training.minutes <= self._clock.minutes()
         flags = agree(self._world, self._device, any_stop=self._stop.is_set(), save=save, over=over)
         return flags["any_stop"], flags["save"], flags["over"]
@@ -194,16 +181,13 @@ class Loop:
         self._clock.count(tokens=result.batch.target_tokens, flops=self._flops(result.batch))
         if not result.skipped:
             progress.skipped_in_a_row = 0
-            alone = SumsSinceLine()
-            alone.add(result)
-            self._report(events.Stepped(self._line(alone, result.batch.step), self._training.steps))
+            self._report(events.Stepped(self._line(result.batch.step), is_written=False))
             return
         progress.skipped_in_a_row += 1
         origins = (self._batches.corpus.origin(int(pair)) for pair in result.batch.pairs)
         lines = tuple(f"{origin.corpus}:{origin.line}" for origin in origins)
         text = f"step {result.batch.step} was skipped: its loss or gradient is not finite"
-        if self._world.is_first:
-            append_line(self._task.run, SkippedLine(result.batch.step, lines))
+        self._append(SkippedLine(result.batch.step, lines))
         self._report(events.Warned(f"{text} ({len(lines)} pairs, among them {', '.join(lines[:3])})"))
         if progress.skipped_in_a_row >= self._training.max_skipped:
             raise TrainingError(
@@ -212,17 +196,17 @@ class Loop:
                 "metrics.jsonl names the lines of each batch"
             )
 
-    def _line(self, sums: SumsSinceLine, step: int) -> TrainLine:
-        return sums.line(step, learning_rate=self._trainer.rate(step), wall=self._clock.wall(self._facts))
+    def _line(self, step: int) -> TrainLine:
+        wall = self._clock.wall(self._device, peak=self._peak)
+        return self._progress.interval.line(step, learning_rate=self._trainer.rate(step), wall=wall)
 
     def _write_line(self) -> None:
-        line = self._line(self._progress.interval, self._progress.step)
+        line = self._line(self._progress.step)
         self._clock.new_line()
         self._progress.interval = SumsSinceLine()
-        if self._world.is_first:
-            append_line(self._task.run, line)
-            self._status("running", "")
-        self._report(events.Logged(line, self._training.steps))
+        self._append(line)
+        self._status("running", "")
+        self._report(events.Stepped(line, is_written=True))
 
     def _validate(self) -> bool:
         """Measure, write down, and say whether it is the best so far."""
@@ -237,15 +221,14 @@ class Loop:
         if is_best:
             self._progress.best = Best(self._progress.step, metric, math.nan if value is None else value)
         self._progress.validations_without_best = 0 if is_best else self._progress.validations_without_best + 1
-        if self._world.is_first:
-            append_line(self._task.run, line)
+        self._append(line)
         self._report(events.Validated(line, is_best))
         return is_best
 
     def _save(self, *, scheduled: bool) -> None:
         self._progress.minutes = self._clock.minutes()
         if scheduled:
-            self._clock.saved()
+            self._clock.saved = time.monotonic()
         if not self._world.is_first:
             return
         with self._clock.paused():
@@ -271,10 +254,14 @@ class Loop:
 
     def _flops(self, batch: StepBatch) -> float:
         """Each process's share of a step's operations, where the device's peak is known to compare them with."""
-        if not self._facts.peak:
+        if not self._peak:
             return 0.0
         model, lengths = self._trainer.model, self._batches.corpus.lengths.of(batch.pairs)
         return batch_flops(model.config, vocab_size=model.embedding.weight.size(0), lengths=lengths) / self._world.size
+
+    def _append(self, line: MetricLine) -> None:
+        if self._world.is_first:
+            append_line(self._task.run, line)
 
     def _status(self, state: str, why: str) -> None:
         if self._world.is_first:
@@ -298,21 +285,11 @@ class Loop:
         return {
             "model": f"{parameters:,} parameters",
             "attention": str(model.attention),
-            "device": f"{self._facts.name}, {'bfloat16' if self._trainer.precision.half else 'float32'}"
+            "device": f"{self._environment['device']}, {'bfloat16' if self._trainer.precision.half else 'float32'}"
             + (f", {self._world.size} processes" if self._world.size > 1 else ""),
             "data": f"{len(self._batches.corpus):,} pairs, {schedule.steps_per_epoch:,} steps an epoch",
             "batch": f"at most {tokens}{micro}",
         }
-
-
-def _loop_state(checkpoint: Checkpoint) -> LoopState:
-    try:
-        state = typed(LoopState, checkpoint.state.get("progress"), where="progress")
-        if state.step != checkpoint.step:
-            raise ValueError(f"progress.step is {state.step}")
-        return state
-    except ValueError as error:
-        raise CheckpointError(f"the checkpoint of step {checkpoint.step} cannot be gone on from: {error}") from None
 
 
 def _better(metric: str, value: float | None, best: Best | None) -> bool:

@@ -12,7 +12,6 @@ import re
 import resource
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from heedful.errors import TrainingError, is_out_of_memory
 from heedful.training.batches import Batches, StepBatch
 from heedful.training.distributed import World, agree
 from heedful.training.events import Reporter, Warned
-from heedful.training.flops import WORKING_MEMORIES_OF_GRAPHS, peak_flops
+from heedful.training.flops import WORKING_MEMORIES_OF_GRAPHS
 from heedful.training.step import Trainer
 
 _PACKAGES = ("torch", "numpy", "tokenizers", "safetensors")
@@ -34,30 +33,20 @@ _MOST_MICRO_BATCHES = 1024
 _TOO_LARGE = "does not fit into memory"
 
 
-@dataclass(frozen=True)
-class DeviceFacts:
-    """One process's device."""
-
-    device: torch.device
-    name: str
-    peak: float | None
-    """Operations a second at most, where the device is known."""
-
-    def memory_gib(self) -> float:
-        """The most memory taken so far: from the GPU, what torch keeps for later included, or by this process."""
-        if self.device.type == "cuda":
-            return round(torch.cuda.max_memory_reserved(self.device) / 2**30, 2)
-        unit = 1 if sys.platform == "darwin" else 1024
-        return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30, 2)
+def device_name(device: torch.device) -> str:
+    """The name of a GPU, or how many threads of the CPU are used."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    threads = torch.get_num_threads()
+    return f"CPU, {threads} thread{'s' if threads > 1 else ''}"
 
 
-def device_facts(device: torch.device) -> DeviceFacts:
-    """What is known of a device."""
-    if device.type != "cuda":
-        threads = torch.get_num_threads()
-        return DeviceFacts(device, f"CPU, {threads} thread{'s' if threads > 1 else ''}", None)
-    name = torch.cuda.get_device_name(device)
-    return DeviceFacts(device, name, peak_flops(name))
+def memory_taken(device: torch.device) -> float:
+    """GiB, the most so far: from the GPU, what torch keeps for later included, or by this process."""
+    if device.type == "cuda":
+        return round(torch.cuda.max_memory_reserved(device) / 2**30, 2)
+    unit = 1 if sys.platform == "darwin" else 1024
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30, 2)
 
 
 def environment(device: torch.device, world: World) -> dict[str, Any]:
@@ -70,7 +59,7 @@ def environment(device: torch.device, world: World) -> dict[str, Any]:
         "processor": processor(),
         "cores": os.cpu_count(),
         "memory_gib": _gib(_machine_memory()),
-        "device": device_facts(device).name,
+        "device": device_name(device),
         "device_memory_gib": _gib(device_memory(device)) if device.type == "cuda" else None,
         "threads": torch.get_num_threads(),
         "processes": world.size,

@@ -15,14 +15,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from heedful.data.corpus import Corpus
+from heedful.config import TrainingConfig
 from heedful.evaluation.translation_scores import bleu, perplexity
 from heedful.model.transformer import Transformer
 from heedful.runs.metrics import Sample, TrainLine, ValidationLine, Wall
 from heedful.text.subwords import Subwords
 from heedful.training.batches import Batches, StepBatch
 from heedful.training.distributed import sum_over_processes
-from heedful.training.machine import DeviceFacts
+from heedful.training.machine import memory_taken
 from heedful.training.step import Trainer
 
 Translate = Callable[[Transformer, Sequence[np.ndarray]], list[np.ndarray]]
@@ -88,14 +88,13 @@ class Results:
 
     def add(self, batch: StepBatch, numbers: Tensor) -> None:
         """Send a step's numbers on their way."""
-        if numbers.device.type != "cuda":
-            self._waiting.append((batch, numbers, None))
-            return
-        host = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
-        host.copy_(numbers, non_blocking=True)
-        event = torch.cuda.Event()
-        event.record()
-        self._waiting.append((batch, host, event))
+        event = None
+        if numbers.is_cuda:
+            host = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
+            numbers = host.copy_(numbers, non_blocking=True)
+            event = torch.cuda.Event()
+            event.record()
+        self._waiting.append((batch, numbers, event))
 
     def arrived(self, *, all_of_them: bool = False) -> Iterator[StepResult]:
         """The results that are there: those of `_LAG` steps ago and before, or, having waited, all."""
@@ -115,27 +114,19 @@ class Clock:
 
     def __init__(self, minutes: float) -> None:
         """``minutes``: what earlier sessions of the run have taken."""
-        self._earlier = minutes
-        self._began = self._saved = self._line = time.monotonic()
-        self._pauses = 0.0
-        self._tokens, self._flops = 0, 0.0
+        self.saved = time.monotonic()
+        """When the last checkpoint was written that is written by the clock."""
         self.last_pause = 0.0
-
-    def start(self) -> None:
-        """Begin to count anew, but for what earlier sessions took."""
-        self._began = self._saved = self._line = time.monotonic()
+        self._began = self.saved - 60 * minutes
+        self.new_line()
 
     def minutes(self) -> float:
         """Of the whole run, earlier sessions included, everything counted."""
-        return self._earlier + (time.monotonic() - self._began) / 60
+        return (time.monotonic() - self._began) / 60
 
-    def since_saved(self) -> float:
-        """Minutes since the last call of `saved`."""
-        return (time.monotonic() - self._saved) / 60
-
-    def saved(self) -> None:
-        """Note that a checkpoint was written."""
-        self._saved = time.monotonic()
+    def new_line(self) -> None:
+        """Begin to measure the speed of the next line."""
+        self._line, self._tokens, self._flops = time.monotonic(), 0, 0.0
 
     def count(self, *, tokens: int, flops: float) -> None:
         """Note that a step of so many target tokens and operations was done."""
@@ -150,21 +141,13 @@ class Clock:
             yield
         finally:
             self.last_pause = time.monotonic() - began
-            self._pauses += self.last_pause
+            self._line += self.last_pause
 
-    def wall(self, facts: DeviceFacts) -> Wall:
-        """The figures that depend on the clock, since the last line."""
-        seconds = max(1e-9, time.monotonic() - self._line - self._pauses)
-        return Wall(
-            seconds=round(self.minutes() * 60, 3),
-            tokens_per_second=round(self._tokens / seconds, 1),
-            peak_share=round(self._flops / seconds / facts.peak, 4) if facts.peak else None,
-            memory_gib=facts.memory_gib(),
-        )
-
-    def new_line(self) -> None:
-        """Begin to measure the speed of the next line."""
-        self._line, self._pauses, self._tokens, self._flops = time.monotonic(), 0.0, 0, 0.0
+    def wall(self, device: torch.device, *, peak: float | None) -> Wall:
+        """The figures that depend on the clock, since the last line; ``peak``: operations a second at most."""
+        seconds = max(1e-9, time.monotonic() - self._line)
+        share = round(self._flops / seconds / peak, 4) if peak else None
+        return Wall(round(self.minutes() * 60, 3), round(self._tokens / seconds, 1), share, memory_taken(device))
 
 
 @dataclass(frozen=True)
@@ -175,17 +158,13 @@ class Validation:
     source_subwords: Subwords
     target_subwords: Subwords
     translate: Translate
-    samples: int
-    score_bleu: bool
-
-    @property
-    def corpus(self) -> Corpus:
-        return self.batches.corpus
+    training: TrainingConfig
 
     @cached_property
     def references(self) -> list[str]:
         """The target sentences as text."""
-        return [self.target_subwords.decode(ids) for ids in self.corpus.target.sentences(len(self.corpus))]
+        corpus = self.batches.corpus
+        return [self.target_subwords.decode(ids) for ids in corpus.target.sentences(len(corpus))]
 
     @cached_property
     def words(self) -> int:
@@ -202,14 +181,14 @@ class Validation:
             perplexity=perplexity(plain, tokens),
             perplexity_per_word=perplexity(plain, self.words),
         )
-        if not trainer.world.is_first or not (self.samples or self.score_bleu):
+        corpus, shown, score_bleu = self.batches.corpus, self.training.samples, self.training.best_by == "bleu"
+        if not trainer.world.is_first or not (shown or score_bleu):
             return line
-        count = len(self.corpus) if self.score_bleu else min(self.samples, len(self.corpus))
-        sources = self.corpus.source.sentences(count)
+        sources = corpus.source.sentences(len(corpus) if score_bleu else min(shown, len(corpus)))
         outputs = [self.target_subwords.decode(ids) for ids in self.translate(trainer.model, sources)]
-        texts = zip(sources[: self.samples], self.references, outputs, strict=False)
+        texts = zip(sources[:shown], self.references, outputs, strict=False)
         samples = tuple(Sample(self.source_subwords.decode(ids), wanted, given) for ids, wanted, given in texts)
-        if not self.score_bleu:
+        if not score_bleu:
             return replace(line, samples=samples)
         score = bleu(outputs, self.references)
         return replace(line, samples=samples, bleu=score.value, bleu_signature=score.signature)

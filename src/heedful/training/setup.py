@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from heedful.config import Config
 from heedful.data.corpus import Corpus
 from heedful.data.manifest import MANIFEST, SIDES
 from heedful.errors import CheckpointError, TrainingError
+from heedful.files import sha256
 from heedful.model.attention_kernels import choose_attention
 from heedful.model.devices import chosen_device
 from heedful.model.initialization import scale_residual_branches
@@ -25,6 +24,7 @@ from heedful.runs.checkpoints import Checkpoint, newest_sound
 from heedful.runs.descriptions import (
     MAY_CHANGE,
     RUN,
+    Best,
     RunDescription,
     TrainedOn,
     TypedCommand,
@@ -35,14 +35,15 @@ from heedful.runs.descriptions import (
 )
 from heedful.runs.folder import copy_subwords, remove_run
 from heedful.runs.metrics import cut_metrics
-from heedful.runs.models import load_weights, read_weights
+from heedful.runs.models import load_weights, read_model
 from heedful.text.subwords import Subwords
 from heedful.training.batches import Batches
 from heedful.training.distributed import World, barrier
 from heedful.training.events import Reporter, Warned
 from heedful.training.machine import environment, fine_enough
-from heedful.training.metrics import Translate, Validation
+from heedful.training.metrics import SumsSinceLine, Translate, Validation
 from heedful.training.step import Precision, Trainer, precision_for
+from heedful.typed import typed
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,29 @@ class Task:
     auto_micro_batches: bool = False
     command: tuple[str, ...] = ()
     """What was typed to ask for it; empty where a program asked."""
+
+
+@dataclass
+class LoopState:
+    """What a checkpoint holds beside weights and optimiser."""
+
+    step: int = 0
+    minutes: float = 0.0
+    best: Best | None = None
+    validations_without_best: int = 0
+    skipped_in_a_row: int = 0
+    interval: SumsSinceLine = field(default_factory=SumsSinceLine)
+
+
+def loop_state(checkpoint: Checkpoint) -> LoopState:
+    """What a checkpoint says; raises for one that training cannot go on from."""
+    try:
+        state = typed(LoopState, checkpoint.state.get("progress"), where="progress")
+        if state.step != checkpoint.step:
+            raise ValueError(f"progress.step is {state.step}")
+        return state
+    except ValueError as error:
+        raise CheckpointError(f"the checkpoint of step {checkpoint.step} cannot be gone on from: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -97,7 +121,7 @@ def prepared_run(task: Task, *, device: torch.device, world: World, translate: T
     precision = precision_for(task.config, device)
     trainer = Trainer(built_model(task.config, corpus, precision), task.config, precision=precision, world=world)
     if task.init is not None:
-        load_weights(trainer.model, _init_weights(task.init, corpus), where=str(task.init))
+        _load_init(trainer.model, task.init, corpus)
     valid = _validation_corpus(task, corpus, report)
     common = {"layout": trainer.model.attention.layout, "device": device, "world": world}
     batches = Batches(corpus, training, longest=valid.lengths.longest if valid else 0, **common)
@@ -139,11 +163,8 @@ def built_model(config: Config, corpus: Corpus, precision: Precision) -> Transfo
     return model.to(precision.device)
 
 
-def claim_folder(prepared: Prepared, *, report: Reporter, require: Callable[[Checkpoint], object]) -> Checkpoint | None:
-    """Make the run folder, or check the one that is there; returns the checkpoint to go on from.
-
-    ``require``: raises a CheckpointError for one that cannot be gone on from; then the one before is taken.
-    """
+def claim_folder(prepared: Prepared, *, report: Reporter) -> Checkpoint | None:
+    """Make the run folder, or check the one that is there; returns the newest checkpoint that can be gone on from."""
     task, corpus, world = prepared.task, prepared.batches.corpus, prepared.trainer.world
     resume = task.resume or world.restarts > 0
     if world.is_first:
@@ -157,7 +178,7 @@ def claim_folder(prepared: Prepared, *, report: Reporter, require: Callable[[Che
         else:
             _describe_run(task, corpus, environment(prepared.trainer.precision.device, world))
     barrier(world)
-    checkpoint, problems = newest_sound(task.run, require=require)
+    checkpoint, problems = newest_sound(task.run, require=loop_state)
     for problem in problems:
         report(Warned(f"{problem}; using the one before"))
     if resume and checkpoint is None:
@@ -175,7 +196,7 @@ def _describe_run(task: Task, corpus: Corpus, machine: dict[str, Any]) -> None:
         heedful=__version__,
         preset=task.preset,
         config=task.config,
-        data=TrainedOn(str(task.data.absolute()), _manifest_hash(corpus)),
+        data=TrainedOn(str(task.data.absolute()), sha256(corpus.folder / MANIFEST)),
         vocabularies=vocabularies,
         **vocabularies.sizes,
         parameters=parameter_count(task.config.model, **vocabularies.sizes),
@@ -186,11 +207,6 @@ def _describe_run(task: Task, corpus: Corpus, machine: dict[str, Any]) -> None:
         environment=machine,
     )
     write_run(task.run, description)
-
-
-def _manifest_hash(corpus: Corpus) -> str:
-    """What identifies a prepared corpus: its manifest holds the hash of every file."""
-    return hashlib.sha256((corpus.folder / MANIFEST).read_bytes()).hexdigest()
 
 
 def _require_same(task: Task, corpus: Corpus, report: Reporter) -> None:
@@ -205,7 +221,7 @@ def _require_same(task: Task, corpus: Corpus, report: Reporter) -> None:
     if barred:
         lines = "\n".join(f"  - {text}" for text in barred)
         raise CheckpointError(f"{task.run} was begun with another configuration:\n{lines}")
-    if stored.data.manifest_sha256 != _manifest_hash(corpus):
+    if stored.data.manifest_sha256 != sha256(corpus.folder / MANIFEST):
         raise CheckpointError(
             f"{task.run} was begun on another corpus ({stored.data.folder}): to go on from its weights on new "
             f"data, start a new run with --init {task.run}"
@@ -215,9 +231,9 @@ def _require_same(task: Task, corpus: Corpus, report: Reporter) -> None:
         write_run(task.run, replace(stored, config=task.config))
 
 
-def _init_weights(place: Path, corpus: Corpus) -> dict[str, torch.Tensor]:
-    """The weights of another model, once it is sure that its subwords are this corpus's."""
-    saved = read_weights(place)
+def _load_init(model: Transformer, place: Path, corpus: Corpus) -> None:
+    """Put the weights of another model into this one, once it is sure that its subwords are this corpus's."""
+    saved = read_model(place)
     for side in SIDES:
         ours, theirs = (getattr(known.vocabularies, side) for known in (corpus.manifest, saved.description))
         if ours.sha256 != theirs.sha256:
@@ -225,13 +241,11 @@ def _init_weights(place: Path, corpus: Corpus) -> dict[str, torch.Tensor]:
                 f"{place} has other {side} subwords than {corpus.folder}: prepare the new data with "
                 f"--tokenizer {saved.run}"
             )
-    return saved.weights
+    load_weights(model, saved.model.state_dict(), where=str(place))
 
 
 def _validation(task: Task, held_out: Batches, translate: Translate) -> Validation:
     source, target = (
         Subwords.load(task.data / getattr(held_out.corpus.manifest.vocabularies, side).folder) for side in SIDES
     )
-    training = task.config.training
-    scored = {"samples": training.samples, "score_bleu": training.best_by == "bleu"}
-    return Validation(held_out, source, target, translate, **scored)
+    return Validation(held_out, source, target, translate, task.config.training)

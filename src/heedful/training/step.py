@@ -29,7 +29,7 @@ from heedful.model.masks import Packed
 from heedful.model.transformer import Transformer
 from heedful.symbols import PAD
 from heedful.training.batches import MicroBatch, StepBatch, packed_micro_batch
-from heedful.training.distributed import GradientLine, World
+from heedful.training.distributed import GradientLine, World, sum_over_processes
 from heedful.training.label_smoothing import output_losses
 from heedful.training.optimizer import adam, guarded_step, learning_rate
 
@@ -63,7 +63,7 @@ class Trainer:
         self.model, self.precision, self.world = model, precision, world
         self._training, self._d_model = config.training, config.model.d_model
         self.optimizer = adam(model, config.training)
-        self._line = GradientLine(model, world, sums=2)
+        self._line = GradientLine(model, sums=2)
         single = torch.float32 if precision.device.type == "cuda" else torch.float64
         self._rate = torch.zeros((), device=precision.device, dtype=single)
         self._numbers = torch.zeros(4, device=precision.device)
@@ -89,7 +89,7 @@ class Trainer:
     def step(self, batch: StepBatch) -> Tensor:
         """Compute one step; returns (loss sum, negative log-likelihood sum, gradient norm, skipped) on the device."""
         self._accumulate(batch)
-        self._line.sum_over_processes()
+        sum_over_processes(self._line.whole, self.world)
         self._rate.fill_(self.rate(batch.step))
         self._finish()
         return self._numbers.clone()
@@ -108,12 +108,12 @@ class Trainer:
             self._accumulate(batch)
             guarded_step(self.optimizer, rate=self._rate, skip=torch.ones((), device=self.precision.device))
         finally:
-            self._line.clear()
+            self._line.whole.zero_()
 
     def _accumulate(self, batch: StepBatch) -> None:
         """Leave this process's share of the batch's gradient and of its two loss sums in the line."""
         self.model.train()
-        self._line.clear()
+        self._line.whole.zero_()
         for micro in batch.micro_batches:
             torch.manual_seed(noise_seed(self._training.seed, batch.step, micro.index))
             self._add(micro, batch.target_tokens)
