@@ -124,6 +124,6 @@ def test_strange_characters_never_shift_a_line(tmp_path: Path) -> None:
     for place in range(len(corpus)):
         pair = np.array([place])
         texts = [subwords.decode(side.ids(pair)[0]) for side in (corpus.source, corpus.target)]
-        number = corpus.origin(place).line - 1
+        number = corpus.origin(place)[1] - 1
         assert texts == [source[number].strip(), target[number].strip()]
         assert texts[0].split()[-1] == texts[1].split()[0] == str(number)

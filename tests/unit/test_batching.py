@@ -65,16 +65,6 @@ def test_small_chunks_change_no_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [batch.tolist() for batch in all_batches(schedule(budget=130), 2)] == whole
 
 
-@pytest.mark.parametrize("most_cells", [1, 1 << 22])
-def test_counting_lengths_gives_the_line_that_sorting_gives(monkeypatch: pytest.MonkeyPatch, most_cells: int) -> None:
-    monkeypatch.setattr(batching, "_MOST_CELLS", most_cells)
-    found = lengths(3000)
-    order = batching._sorted_line(found, key=np.uint64(1), noisy=False)
-    counted = batching._noiseless_lengths(found)
-    assert counted.source.tolist() == found.source[order].tolist()
-    assert counted.target.tolist() == found.target[order].tolist()
-
-
 def test_a_seek_gives_the_batch_that_iteration_gives() -> None:
     iterated = schedule()
     steps = 3 * iterated.steps_per_epoch

@@ -49,8 +49,7 @@ def test_no_pair_is_no_ids(tmp_path: Path) -> None:
 
 def test_a_pair_knows_where_it_came_from_and_how_often_it_comes(tmp_path: Path) -> None:
     corpus = Corpus(stored_corpus(tmp_path, random_pairs(10)))
-    assert corpus.origin(3).corpus == "b.tsv"
-    assert corpus.origin(3).line == 10
+    assert corpus.origin(3) == ("b.tsv", 10)
     assert corpus.weights.tolist() == [1, 2.5, 1, 2.5, 1, 2.5, 1, 1, 2.5, 1]
 
 

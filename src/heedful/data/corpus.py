@@ -82,14 +82,6 @@ class Side:
         return np.split(ids, np.cumsum(lengths)[:-1]) if count else []
 
 
-@dataclass(frozen=True)
-class Origin:
-    """Where a pair stood in the text that was prepared."""
-
-    corpus: str
-    line: int
-
-
 class Corpus:
     """One split of a prepared corpus."""
 
@@ -121,22 +113,21 @@ class Corpus:
         weights = np.array([text.weight for text in self._texts])
         return weights[self._text_of]
 
-    def origin(self, pair: int) -> Origin:
-        """The corpus and the line a pair came from."""
-        line = int(self._mapped(self._stored.lines, "<u4")[pair])
-        return Origin(self._texts[int(self._text_of[pair])].name, line)
+    def origin(self, pair: int) -> tuple[str, int]:
+        """The name of the text and the line that a pair came from."""
+        line = int(self._mapped(self._stored.lines, "uint32")[pair])
+        return self._texts[int(self._text_of[pair])].name, line
 
     @property
     def _text_of(self) -> np.ndarray:
         """The number of the text that each pair came from."""
-        return self._mapped(self._stored.corpora, "<u2")
+        return self._mapped(self._stored.corpora, "uint16")
 
     def _side(self, stored: StoredSide) -> Side:
-        id_type = "<u2" if self.manifest.id_type == "uint16" else "<u4"
         return Side(
-            id_counts=self._mapped(stored.lengths, "<u2" if stored.length_type == "uint16" else "<u4"),
-            offsets=self._mapped(stored.offsets, "<u8"),
-            shards=tuple(self._mapped(shard.file, id_type) for shard in stored.shards),
+            id_counts=self._mapped(stored.lengths, stored.length_type),
+            offsets=self._mapped(stored.offsets, "uint64"),
+            shards=tuple(self._mapped(shard.file, self.manifest.id_type) for shard in stored.shards),
             first_ids=np.array([shard.first_id for shard in stored.shards], np.int64),
         )
 
@@ -160,8 +151,8 @@ class Corpus:
         if problems:
             raise CorpusError(damaged(self.folder, problems))
 
-    def _mapped(self, name: str, dtype: str) -> np.ndarray:
-        path = self.folder / name
+    def _mapped(self, name: str, integer: str) -> np.ndarray:
+        path, dtype = self.folder / name, np.dtype(integer).newbyteorder("<")
         if not path.stat().st_size:  # an empty file cannot be mapped
             return np.empty(0, dtype)
         # A plain array over the map: indexing a memmap object costs several times more.
@@ -217,15 +208,12 @@ class _SideWriter:
         self._ids += int(lengths.sum())
 
     def close(self) -> StoredSide:
-        longest = max((int(block.max()) for block in self._lengths), default=0)
+        counts = np.concatenate([np.zeros(0, np.uint32), *self._lengths])
+        longest = int(counts.max(initial=0))
         length_type = "uint16" if longest < 1 << 16 else "uint32"
         lengths, offsets = (f"{self._prefix}-{what}.bin" for what in ("lengths", "offsets"))
-        begin = 0
-        for block in [np.zeros(0, np.uint32), *self._lengths]:  # each file is there, pairs or not
-            ends = begin + np.cumsum(block, dtype=np.int64)
-            _append(self._folder / lengths, block.astype(np.dtype(length_type).newbyteorder("<")).tobytes())
-            _append(self._folder / offsets, (ends - block).astype("<u8").tobytes())
-            begin = int(ends[-1]) if len(ends) else begin
+        counts.astype(np.dtype(length_type).newbyteorder("<")).tofile(self._folder / lengths)
+        (np.cumsum(counts, dtype=np.int64) - counts).astype("<u8").tofile(self._folder / offsets)
         return StoredSide(self._ids, longest, length_type, lengths, offsets, tuple(self._shards))
 
 

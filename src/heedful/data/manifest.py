@@ -221,8 +221,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the last file of a prepared corpus."""
-    if not manifest.splits["train"].pairs:
-        raise CorpusError("no pair is left to train on")
+    assert manifest.splits["train"].pairs, "`prepare` refuses a text of which no pair is left"
     write_json(folder / MANIFEST, {"format": _FORMAT, "format_version": _VERSION, **dataclasses.asdict(manifest)})
 
 

@@ -16,7 +16,7 @@ This module does not know of processes; rank r of R takes micro-batches r, r + R
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -70,38 +70,31 @@ def _nearest(edges: np.ndarray, position: float) -> int:
 
 
 def most_tokens(budget: int, *, micro_batches: int, longest: int) -> int:
-    """Tokens that one of so many micro-batches can have on a side, given the batch's budget and longest sentence."""
-    return min(budget, -(-budget // micro_batches) + _excess(micro_batches, longest))
+    """Tokens that one of so many micro-batches can have on a side, given the batch's budget and longest sentence.
 
+    That is its fair share and an excess: each halving errs by at most the longest sentence.
+    """
 
-def _excess(micro_batches: int, longest: int) -> int:
-    """Tokens that a micro-batch may have beyond its fair share: each halving errs by at most the longest pair."""
-
-    def worst(count: int, excess: float) -> float:
+    def excess(count: int, before: float = 0.0) -> float:
         if count == 1:
-            return excess
+            return before
         larger = -(-count // 2)
-        return max(worst(part, excess * part / count + longest) for part in (larger, count - larger))
+        return max(excess(part, before * part / count + longest) for part in (larger, count - larger))
 
-    return int(worst(micro_batches, 0.0)) + 1 if micro_batches > 1 else 0
+    if micro_batches == 1:
+        return budget
+    return min(budget, -(-budget // micro_batches) + int(excess(micro_batches)) + 1)
 
 
-@dataclass(frozen=True, eq=False)
-class PaddedIds:
-    """Rows are sentences; shorter ones end in PAD. All arrays are int32."""
+class PaddedIds(NamedTuple):
+    """Rows are sentences; shorter ones end in PAD. The source is [B, S], the others [B, T], all int32."""
 
     source: np.ndarray
-    """[B, S]"""
     target_input: np.ndarray
-    """[B, T]"""
     target_output: np.ndarray
-    """[B, T]"""
-    tokens: int
-    """Target tokens that count in the loss."""
 
 
-@dataclass(frozen=True, eq=False)
-class PackedIds:
+class PackedIds(NamedTuple):
     """All sentences in one line; sentence i of a side is ``[offsets[i] : offsets[i + 1]]``. All arrays are int32.
 
     After the sentences comes PAD, which belongs to none, up to the next of a few sizes (`packed_size`): each pair of
@@ -113,8 +106,6 @@ class PackedIds:
     target_output: np.ndarray
     source_offsets: np.ndarray
     target_offsets: np.ndarray
-    tokens: int
-    """Target tokens that count in the loss."""
 
 
 def padded_ids(corpus: Corpus, pairs: np.ndarray) -> PaddedIds:
@@ -125,7 +116,6 @@ def padded_ids(corpus: Corpus, pairs: np.ndarray) -> PaddedIds:
         source=_rows(source, source_lengths, last=END),
         target_input=_rows(target, target_lengths, first=START),
         target_output=_rows(target, target_lengths, last=END),
-        tokens=int(target_lengths.sum()) + len(pairs),
     )
 
 
@@ -143,7 +133,7 @@ def packed_ids(corpus: Corpus, pairs: np.ndarray) -> PackedIds:
         np.pad(offsets, (0, entries - len(offsets)), mode="edge").astype(np.int32)
         for offsets in (source_offsets, target_offsets)
     )
-    return PackedIds(source, target_input, target_output, source_offsets, target_offsets, tokens)
+    return PackedIds(source, target_input, target_output, source_offsets, target_offsets)
 
 
 def packed_size(tokens: int) -> int:

@@ -67,7 +67,7 @@ def _samples(corpus: Corpus, *, count: int, seed: int) -> list[dict[str, Any]]:
     draws = noise.bits(noise.key("samples", seed), np.arange(count)) % np.uint64(len(corpus))
     found: list[dict[str, Any]] = []
     for pair in draws.astype(np.int64):
-        origin = corpus.origin(int(pair))
+        text, line = corpus.origin(int(pair))
         texts = {side: subwords[side].pieces(getattr(corpus, side).ids(np.array([pair]))[0]) for side in SIDES}
-        found.append({"corpus": origin.corpus, "line": origin.line, **texts})
+        found.append({"corpus": text, "line": line, **texts})
     return found

@@ -101,12 +101,9 @@ class Batches:
     def micro_batch(self, index: int, pairs: np.ndarray) -> MicroBatch:
         """These pairs on their device."""
         if self._layout == "padded":
-            rows = padded_ids(self.corpus, pairs)
-            source, given, wanted = (self._sent(x) for x in (rows.source, rows.target_input, rows.target_output))
+            source, given, wanted = map(self._sent, padded_ids(self.corpus, pairs))
             return MicroBatch(index, source, given, wanted, padded_layout(source), padded_layout(given))
-        line = packed_ids(self.corpus, pairs)
-        arrays = line.source, line.target_input, line.target_output, line.source_offsets, line.target_offsets
-        return packed_micro_batch(index, map(self._sent, arrays), max_length=self.longest)
+        return packed_micro_batch(index, map(self._sent, packed_ids(self.corpus, pairs)), max_length=self.longest)
 
     def _sent(self, array: np.ndarray) -> Tensor:
         tensor = torch.from_numpy(array)

@@ -185,7 +185,7 @@ class Loop:
             return
         progress.skipped_in_a_row += 1
         origins = (self._batches.corpus.origin(int(pair)) for pair in result.batch.pairs)
-        lines = tuple(f"{origin.corpus}:{origin.line}" for origin in origins)
+        lines = tuple(f"{text}:{line}" for text, line in origins)
         text = f"step {result.batch.step} was skipped: its loss or gradient is not finite"
         self._append(SkippedLine(result.batch.step, lines))
         self._report(events.Warned(f"{text} ({len(lines)} pairs, among them {', '.join(lines[:3])})"))
