@@ -16,7 +16,6 @@ from typing import Any
 from rivals.contestants import OURS, ToolkitError
 from rivals.engine import Search, Sizes
 
-from heedful.config import describe
 from heedful.errors import CheckpointError
 from heedful.evaluation.translation_scores import bleu
 from heedful.export.marian_model import write_marian
@@ -123,7 +122,7 @@ def export(run: Path, folder: Path, *, positions: int) -> Sizes:
     """The weights of a run, and their sizes, where every engine can read them."""
     from safetensors.torch import save_file
 
-    config = describe(read_run(run).config)["model"]
+    config = asdict(read_run(run).config.model)
     weights = weights_of(run)
     plain = config["encoder_layers"] == config["decoder_layers"] and config["positions"] == "sinusoidal"
     plain = plain and not (config["d_k"] or config["d_v"] or config["neighbourhood"])

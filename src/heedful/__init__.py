@@ -27,24 +27,20 @@ if TYPE_CHECKING:
     from heedful.training.label_smoothing import label_smoothed_loss as label_smoothed_loss
     from heedful.training.optimizer import learning_rate as learning_rate
 
-_HOME = {
-    "Config": "heedful.config",
-    "ModelConfig": "heedful.config",
-    "HeedfulError": "heedful.errors",
-    "scaled_dot_product_attention": "heedful.model.scaled_dot_product_attention",
-    "MultiHeadAttention": "heedful.model.multi_head_attention",
-    "PositionwiseFeedForward": "heedful.model.feed_forward",
-    "positional_encoding": "heedful.model.embeddings",
-    "PositionalEncoding": "heedful.model.embeddings",
-    "EncoderLayer": "heedful.model.stacks",
-    "DecoderLayer": "heedful.model.stacks",
-    "Transformer": "heedful.model.transformer",
-    "Translator": "heedful.search.translator",
-    "load": "heedful.search.translator",
-    "label_smoothed_loss": "heedful.training.label_smoothing",
-    "learning_rate": "heedful.training.optimizer",
+_NAMES = {
+    "config": ["Config", "ModelConfig"],
+    "errors": ["HeedfulError"],
+    "model.scaled_dot_product_attention": ["scaled_dot_product_attention"],
+    "model.multi_head_attention": ["MultiHeadAttention"],
+    "model.feed_forward": ["PositionwiseFeedForward"],
+    "model.embeddings": ["positional_encoding", "PositionalEncoding"],
+    "model.stacks": ["EncoderLayer", "DecoderLayer"],
+    "model.transformer": ["Transformer"],
+    "search.translator": ["Translator", "load"],
+    "training.label_smoothing": ["label_smoothed_loss"],
+    "training.optimizer": ["learning_rate"],
 }
-
+_HOME = {name: f"heedful.{module}" for module, names in _NAMES.items() for name in names}
 __all__ = list(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
 
 

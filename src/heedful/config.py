@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import difflib
+import json
 import operator
 import re
 import tomllib
@@ -24,6 +25,8 @@ from heedful.errors import ConfigError
 from heedful.files import read_small, reason
 
 T = TypeVar("T", int, float, str, bool)
+Given = tuple[Any, str]
+"""A value that somebody gave, and where."""
 _LONGEST_VALUE = 80
 """Characters of a wrong value that a message shows."""
 _MOST_TOML_BYTES = 1 << 20
@@ -65,11 +68,10 @@ class _Section:
 
     def __post_init__(self) -> None:
         section = next(name for name, kind in SECTIONS.items() if isinstance(self, kind))
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}  # pyright: ignore
-        paths = {f"{section}.{key}": value for key, value in values.items()}
-        wrong = {path: bad_value(path, value, type(self)) for path, value in paths.items()}
-        problems = [f"{_show(path, paths[path])}: {problem}" for path, problem in wrong.items() if problem]
-        if problems := problems or [problem for _, problem in _relations(section, values)]:
+        wrong = {key: bad_value(type(self), key, value) for key, value in vars(self).items()}
+        shown = {key: _show(f"{section}.{key}", value) for key, value in vars(self).items()}
+        problems = [f"{shown[key]}: {problem}" for key, problem in wrong.items() if problem]
+        if problems := problems or [problem for _, problem in _relations(section, vars(self))]:
             raise ConfigError(problems)
 
 
@@ -86,9 +88,9 @@ class ModelConfig(_Section):
     decoder_layers: int = setting(6, "layers of the decoder", 1, 1_000_000)
     dropout: float = setting(0.1, "P_drop: on each sub-layer's output and on the embeddings", at_least=0, below=1)
     attention_dropout: float = setting(0.0, "dropout on the attention weights (not in the paper)", at_least=0, below=1)
-    positions: str = setting("sinusoidal", "positional encoding (section 3.5)", choices=("sinusoidal", "learned"))
+    positions: str = setting("sinusoidal", "positional encoding", choices=("sinusoidal", "learned"))
     max_positions: int = setting(1024, "longest sequence that learned positions can take", 1, 100_000_000)
-    neighbourhood: int = setting(0, "r of restricted self-attention (section 4); 0: every position", 0, 100_000_000)
+    neighbourhood: int = setting(0, "positions to each side that self-attention sees; 0: every one", 0, 100_000_000)
 
     @property
     def key_size(self) -> int:
@@ -109,24 +111,20 @@ class TrainingConfig(_Section):
     minutes: float = setting(0.0, "stop after so many minutes of training; 0: no limit", 0, 10**9)
     source_tokens: int = setting(25_000, "source tokens in one step's batch, at most", 1, 10**9)
     target_tokens: int = setting(25_000, "target tokens in one step's batch, at most", 1, 10**9)
-    micro_batches: int = setting(
-        1, "micro-batches that a step's batch is cut into, whatever the number of processes", 1, 16_384
-    )
-    warmup_steps: int = setting(4000, "steps of linearly rising learning rate (Equation 3)", 1, 10**12)
-    learning_rate_scale: float = setting(1.0, "factor on Equation 3; the paper's is 1", above=0, at_most=10**6)
+    micro_batches: int = setting(1, "micro-batches that a step's batch is cut into, on any number of GPUs", 1, 16_384)
+    warmup_steps: int = setting(4000, "steps in which the learning rate rises", 1, 10**12)
+    learning_rate_scale: float = setting(1.0, "factor on the paper's learning rate", above=0, at_most=10**6)
     residual_scale: float = setting(
         0.29, "factor on the initial W^O and W_2; the paper gives none, its authors' code has 1", above=0, at_most=1000
     )
     adam_beta1: float = setting(0.9, "Adam's β1", at_least=0, below=1)
     adam_beta2: float = setting(0.98, "Adam's β2", at_least=0, below=1)
     adam_epsilon: float = setting(1e-9, "Adam's ε", above=0, at_most=1)
-    label_smoothing: float = setting(
-        0.1, "ε_ls: probability taken from the true class (section 5.4)", at_least=0, below=1
-    )
+    label_smoothing: float = setting(0.1, "ε_ls: probability taken from the true class", at_least=0, below=1)
     checkpoint_minutes: float = setting(10.0, "minutes between checkpoints; 0: by steps alone", 0, 10**9)
     checkpoint_steps: int = setting(0, "steps between checkpoints; 0: by minutes alone", 0, 10**12)
     keep_last: int = setting(5, "checkpoints kept beside the best, average_last at least", 1, 10**6)
-    average_last: int = setting(5, "checkpoints averaged for the final model (section 6.1); 1: none", 1, 10**6)
+    average_last: int = setting(5, "checkpoints averaged for the final model; 1: none", 1, 10**6)
     validation_steps: int = setting(1000, "steps between validations; 0: never", 0, 10**12)
     best_by: str = setting("loss", "validation figure that says which checkpoint is best", choices=("loss", "bleu"))
     patience: int = setting(0, "validations without a better one that end the run; 0: never", 0, 10**6)
@@ -192,10 +190,9 @@ def _relations(section: str, values: Mapping[str, Any]) -> list[tuple[tuple[str,
     return problems
 
 
-def bad_value(path: str, value: Any, section: type | None = None) -> str | None:
+def bad_value(section: type, key: str, value: Any) -> str | None:
     """What a setting must be, where this value is not that."""
-    name, _, key = path.partition(".")
-    item = next(item for item in dataclasses.fields(section or SECTIONS[name]) if item.name == key)
+    item = next(item for item in dataclasses.fields(section) if item.name == key)
     rule: Rule = item.metadata["rule"]
     wanted = type(item.default)
     fits = type(value) is wanted or (wanted is float and isinstance(value, (int, float)) and type(value) is not bool)
@@ -211,28 +208,12 @@ def _show(path: str, value: Any) -> str:
 
 
 def toml_value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{escaped}"'
+    if isinstance(value, bool | str):
+        return json.dumps(value, ensure_ascii=False)  # which TOML writes in the same way
     try:
         return repr(value)
     except (ValueError, RecursionError):  # more digits, or more brackets, than Python writes
         return f"a very large {type(value).__name__}"
-
-
-@dataclass(frozen=True)
-class Given:
-    """A value somebody gave, and where."""
-
-    value: Any
-    where: str
-
-
-def describe(config: Config) -> dict[str, dict[str, Any]]:
-    """The configuration as plain nested dictionaries, ready for JSON."""
-    return dataclasses.asdict(config)
 
 
 def to_toml(config: Config) -> str:
@@ -269,9 +250,9 @@ def read_toml(path: Path) -> tuple[dict[str, Given], str | None]:
     for name, table in tables.items():
         if isinstance(table, Mapping):
             for key, value in table.items():
-                given[f"{name}.{key}"] = Given(value, f"{path}:{_line_of(text, name, key)}")
+                given[f"{name}.{key}"] = value, f"{path}:{_line_of(text, name, key)}"
         else:
-            given[name] = Given(table, f"{path}:{_line_of(text, '', name)}")
+            given[name] = table, f"{path}:{_line_of(text, '', name)}"
     return given, preset
 
 
@@ -282,39 +263,37 @@ def apply(config: Config, from_file: Mapping[str, Given], settings: Iterable[str
     every value that is not allowed.
     """
     given = dict(from_file)
+    problems: list[str] = []
     for text in settings:
         path, equals, value = (part.strip() for part in text.partition("="))
+        if not equals:
+            problems.append(f"--set {text:.100}: must look like --set model.d_model=512")
+            continue
         with contextlib.suppress(ValueError, RecursionError):
             value = tomllib.loads(f"value = {value}")["value"]
-        given[path] = Given(value if equals else None, f"--set {text:.100}")
-    problems: list[str] = []
-    values = describe(config)
+        given[path] = value, f"--set {text:.100}"
+    values = dataclasses.asdict(config)
     bad: set[str] = set()
-    for path, item in given.items():
-        if item.value is None:
-            problems.append(f"{item.where}: must look like --set model.d_model=512")
-            continue
-        problem = _unknown_key(path) or bad_value(path, item.value)
-        if problem:
-            problems.append(f"{_show(path, item.value)} ({item.where}): {problem}")
+    for path, (value, where) in given.items():
+        section, _, key = path.partition(".")
+        if problem := _unknown_key(section, key) or bad_value(SECTIONS[section], key, value):
+            problems.append(f"{_show(path, value)} ({where}): {problem}")
             bad.add(path)
             continue
-        section, key = path.split(".")
         is_float = isinstance(getattr(SECTIONS[section], key), float)
-        values[section][key] = float(item.value) if is_float else item.value
+        values[section][key] = float(value) if is_float else value
     for section in SECTIONS:
         for keys, problem in _relations(section, values[section]):
             paths = [f"{section}.{key}" for key in keys]
             if not bad.intersection(paths):
-                where = ", ".join(given[path].where for path in paths if path in given)
+                where = ", ".join(given[path][1] for path in paths if path in given)
                 problems.append(f"{problem} ({where or 'preset'})")
     if problems:
         raise ConfigError(problems)
     return Config(**{section: cls(**values[section]) for section, cls in SECTIONS.items()})
 
 
-def _unknown_key(path: str) -> str | None:
-    section, _, key = path.partition(".")
+def _unknown_key(section: str, key: str) -> str | None:
     if section not in SECTIONS:
         return f"no section of that name{did_you_mean(section, list(SECTIONS))}; there are {', '.join(SECTIONS)}"
     known = [item.name for item in dataclasses.fields(SECTIONS[section])]

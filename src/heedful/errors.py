@@ -9,22 +9,27 @@ class HeedfulError(Exception):
     """Something the user gave cannot be used; the message says what, why, and what to do."""
 
 
-class ConfigError(HeedfulError):
-    """One or more settings are wrong; ``problems`` holds a line for each."""
+class _ProblemsError(HeedfulError):
+    """Everything that is wrong, together; ``problems`` holds a line for each."""
+
+    about: str
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
         head = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
-        super().__init__(f"{head} in the configuration:\n" + "\n".join(f"  - {line}" for line in self.problems))
+        super().__init__(f"{head} {self.about}\n" + "\n".join(f"  - {line}" for line in self.problems))
 
 
-class PlanError(HeedfulError):
-    """A run that was planned could not be run; ``problems`` holds a line for each reason."""
+class ConfigError(_ProblemsError):
+    """One or more settings are wrong."""
 
-    def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = tuple(problems)
-        head = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
-        super().__init__(f"{head} would stop this run:\n" + "\n".join(f"  - {line}" for line in self.problems))
+    about = "in the configuration:"
+
+
+class PlanError(_ProblemsError):
+    """A run that was planned could not be run."""
+
+    about = "would stop this run:"
 
 
 class ReportError(HeedfulError):

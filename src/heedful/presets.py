@@ -6,11 +6,12 @@ A released preset never changes; a better one gets a new name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from heedful.config import Config, DataConfig, ModelConfig, SearchConfig, TrainingConfig, apply, did_you_mean, read_toml
+from heedful.config import SECTIONS, Config, ModelConfig, apply, did_you_mean, read_toml
 from heedful.errors import ConfigError
 
 
@@ -26,24 +27,33 @@ class Preset:
     """Millions of parameters as the paper prints them; None where it prints none."""
 
 
-def big() -> Config:
+def _config(**settings: Any) -> Config:
+    """The base model with these settings, each in the section that has it: no two have a setting of one name."""
+    sections: dict[str, Any] = {}
+    for name, section in SECTIONS.items():
+        own = [field.name for field in fields(section)]
+        sections[name] = section(**{key: settings.pop(key) for key in own if key in settings})
+    assert not settings, f"no section has {settings}"
+    return Config(**sections)
+
+
+def _sizes(d_model: int, *, layers: int) -> dict[str, int]:
+    """Those of a model of the paper's proportions."""
+    return {"d_model": d_model, "d_ff": 4 * d_model, "encoder_layers": layers, "decoder_layers": layers}
+
+
+def _batches(tokens: int) -> dict[str, int]:
+    """So many tokens a side in a batch."""
+    return {"source_tokens": tokens, "target_tokens": tokens}
+
+
+def big(**changes: Any) -> Config:
     """The big model for English to German."""
-    return Config(
-        model=ModelConfig(d_model=1024, d_ff=4096, num_heads=16, dropout=0.3),
-        training=TrainingConfig(steps=300_000, average_last=20),
-    )
+    recipe = {"num_heads": 16, "dropout": 0.3, "steps": 300_000, "average_last": 20}
+    return _config(**_sizes(1024, layers=6), **recipe | changes)
 
 
-def big_en_fr() -> Config:
-    """The big model for English to French: less dropout, 32,000 word pieces."""
-    config = big()
-    return replace(config, model=replace(config.model, dropout=0.1), data=DataConfig(vocab_size=32_000))
-
-
-def table3(**changes: Any) -> Config:
-    """The base model with one row's changes. Table 3 is scored without checkpoint averaging."""
-    smoothing = changes.pop("label_smoothing", TrainingConfig.label_smoothing)
-    return Config(model=ModelConfig(**changes), training=TrainingConfig(average_last=1, label_smoothing=smoothing))
+big_en_fr = partial(big, dropout=0.1, vocab_size=32_000)
 
 
 def parser(vocab_size: int = 16_000) -> Config:
@@ -52,21 +62,9 @@ def parser(vocab_size: int = 16_000) -> Config:
     d_ff and the heads are not stated there: the big model's are taken. Nor are the dropout rates and the learning
     rate, which were tuned on section 22 of the treebank: the base model's rate is taken, on the attention weights too.
     """
-    return Config(
-        model=_model(1024, layers=4, num_heads=16, dropout=0.1, attention_dropout=0.1),
-        search=SearchConfig(beam_size=21, length_penalty=0.3, max_extra_length=300),
-        data=DataConfig(vocab_size=vocab_size),
-    )
-
-
-def _model(d_model: int, *, layers: int, **others: Any) -> ModelConfig:
-    """A model of the paper's proportions."""
-    return ModelConfig(d_model=d_model, d_ff=4 * d_model, encoder_layers=layers, decoder_layers=layers, **others)
-
-
-def _recipe(tokens: int, **changes: Any) -> TrainingConfig:
-    """The paper's recipe with so many tokens a side in a batch, and changes."""
-    return TrainingConfig(source_tokens=tokens, target_tokens=tokens, **changes)
+    search = {"beam_size": 21, "length_penalty": 0.3, "max_extra_length": 300}
+    sizes = _sizes(1024, layers=4) | {"num_heads": 16, "vocab_size": vocab_size}
+    return _config(**sizes, dropout=0.1, attention_dropout=0.1, **search)
 
 
 def tiny() -> Config:
@@ -76,19 +74,9 @@ def tiny() -> Config:
     what it knew of one. So the rate is low after an early peak, and the average of many checkpoints is what counts.
     Many heads, since two sorted worse (docs/log.md). No dropout, since a toy's text hardly repeats.
     """
-    return Config(
-        model=_model(64, num_heads=8, layers=2, dropout=0.0),
-        training=_recipe(
-            640,
-            steps=1200,
-            warmup_steps=100,
-            learning_rate_scale=0.15,
-            residual_scale=1.0,
-            checkpoint_steps=50,
-            average_last=8,
-        ),
-        data=DataConfig(vocab_size=1000),
-    )
+    sizes = _sizes(64, layers=2) | {"num_heads": 8, "dropout": 0.0, "vocab_size": 1000}
+    schedule = {"steps": 1200, "warmup_steps": 100, "learning_rate_scale": 0.15, "residual_scale": 1.0}
+    return _config(**sizes, **schedule, **_batches(640), checkpoint_steps=50, average_last=8)
 
 
 def demo() -> Config:
@@ -97,32 +85,17 @@ def demo() -> Config:
     No dropout, since no sentence comes more than a few times. A validation translates one sentence, so that one can
     watch. Nothing is compiled on CUDA: that alone would take longer than the training.
     """
-    return Config(
-        model=_model(128, num_heads=4, layers=2, dropout=0.0),
-        training=_recipe(
-            1024,
-            steps=1500,
-            warmup_steps=300,
-            learning_rate_scale=0.5,
-            checkpoint_minutes=0.0,
-            checkpoint_steps=100,
-            average_last=3,
-            validation_steps=200,
-            samples=1,
-            log_steps=25,
-            compile=False,
-        ),
-        data=DataConfig(vocab_size=4000),
-    )
+    sizes = _sizes(128, layers=2) | {"num_heads": 4, "dropout": 0.0, "vocab_size": 4000}
+    schedule = {"steps": 1500, "warmup_steps": 300, "learning_rate_scale": 0.5, "compile": False}
+    checkpoints = {"checkpoint_minutes": 0.0, "checkpoint_steps": 100, "average_last": 3}
+    watched = {"validation_steps": 200, "samples": 1, "log_steps": 25}
+    return _config(**sizes, **schedule, **_batches(1024), **checkpoints, **watched)
 
 
 def small() -> Config:
     """For some hundred thousand pairs."""
-    return Config(
-        model=_model(256, num_heads=4, layers=3, dropout=0.2),
-        training=_recipe(8192, steps=50_000, warmup_steps=2000),
-        data=DataConfig(vocab_size=16_000),
-    )
+    sizes = _sizes(256, layers=3) | {"num_heads": 4, "dropout": 0.2, "vocab_size": 16_000}
+    return _config(**sizes, **_batches(8192), steps=50_000, warmup_steps=2000)
 
 
 def multi30k() -> Config:
@@ -131,18 +104,15 @@ def multi30k() -> Config:
     Best on text prepared with BPE-dropout. Chosen on the validation set (docs/log.md). With the paper's length penalty
     outputs come out short.
     """
-    return Config(
-        model=_model(256, num_heads=4, layers=3, dropout=0.3),
-        training=_recipe(
-            8192, steps=10_000, warmup_steps=1000, learning_rate_scale=0.5, residual_scale=1.0, checkpoint_steps=500
-        ),
-        search=SearchConfig(length_penalty=1.4),
-        data=DataConfig(vocab_size=8000),
-    )
+    sizes = _sizes(256, layers=3) | {"num_heads": 4, "dropout": 0.3, "vocab_size": 8000}
+    schedule = {"steps": 10_000, "warmup_steps": 1000, "learning_rate_scale": 0.5, "residual_scale": 1.0}
+    return _config(**sizes, **schedule, **_batches(8192), checkpoint_steps=500, length_penalty=1.4)
 
 
 def _row(name: str, row: str, about: str, paper_parameters: int | None = None, /, **changes: Any) -> Preset:
-    return Preset(f"table3-{name}", f"Table 3 ({row})", about, lambda: table3(**changes), paper_parameters)
+    """The base model with one row's changes. Table 3 is scored without checkpoint averaging."""
+    make = partial(_config, average_last=1, **changes)
+    return Preset(f"table3-{name}", f"Table 3 ({row})", about, make, paper_parameters)
 
 
 ALL: tuple[Preset, ...] = (
@@ -168,7 +138,7 @@ ALL: tuple[Preset, ...] = (
     _row("d-smooth0.2", "D", "label smoothing 0.2", label_smoothing=0.2),
     _row("e-learned", "E", "learned positions", positions="learned"),
     Preset("parser", "section 6.3", "constituency parsing, WSJ only", parser),
-    Preset("parser-semi", "section 6.3", "constituency parsing, semi-supervised", lambda: parser(32_000)),
+    Preset("parser-semi", "section 6.3", "constituency parsing, semi-supervised", partial(parser, 32_000)),
     Preset("tiny", "ours", "toy tasks and tests, a minute on a CPU", tiny),
     Preset("demo", "ours", "the generated text of `heedful demo`", demo),
     Preset("small", "ours", "some hundred thousand pairs", small),

@@ -25,14 +25,8 @@ import typing
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-_NAMES = {
-    str: "text",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    dict: "an object",
-    list: "a list",
-}
+_NAMES = {str: "text", bool: "true or false", dict: "an object", list: "a list"}
+_NAMES |= {int: "a whole number", float: "a number"}
 
 
 def typed(kind: type[T], value: Any, *, where: str = "") -> T:

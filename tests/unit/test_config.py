@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from heedful.config import SECTIONS, Config, ModelConfig, TrainingConfig, describe, to_toml
+from heedful.config import SECTIONS, Config, ModelConfig, TrainingConfig, to_toml
 from heedful.errors import ConfigError, HeedfulError
 from heedful.presets import ALL, BY_NAME, resolve
 
@@ -87,13 +87,13 @@ def test_all_problems_are_reported_together_with_value_limits_and_place(tmp_path
     with pytest.raises(ConfigError) as caught:
         resolve(file=file, settings=["model.dropout=1.5", "trianing.steps=3", "data", "training.warmup_steps=0"])
     assert list(caught.value.problems) == [
+        "--set data: must look like --set model.d_model=512",
         f"model.dropuot = 0.1 ({file}:4): no setting of that name in model (did you mean dropout?)",
         f'model.positions = "rotary" ({file}:5): must be one of "sinusoidal", "learned"',
         f"training.steps = 1.5 ({file}:7): must be a whole number at least 1 and at most 1,000,000,000,000",
         "model.dropout = 1.5 (--set model.dropout=1.5): must be a number at least 0 and below 1",
         "trianing.steps = 3 (--set trianing.steps=3): no section of that name (did you mean training?); "
         "there are model, training, search, data",
-        "--set data: must look like --set model.d_model=512",
         "training.warmup_steps = 0 (--set training.warmup_steps=0): must be a whole number at least 1 "
         "and at most 1,000,000,000,000",
     ]
@@ -149,12 +149,6 @@ def test_bad_files_are_named(content: bytes | None, message: str, tmp_path: Path
     with pytest.raises(ConfigError) as caught:
         resolve(file=file)
     assert message in str(caught.value)
-
-
-def test_describe_is_plain_data() -> None:
-    plain = describe(Config())
-    assert list(plain) == list(SECTIONS)
-    assert plain["model"]["d_model"] == 512
 
 
 def test_every_number_has_both_bounds_and_its_default_lies_between() -> None:

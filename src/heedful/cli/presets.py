@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from heedful.cli.options import AsJson, Configured, whole_number
 from heedful.cli.terminal import console, plain_table, print_result
-from heedful.config import describe, to_toml
+from heedful.config import to_toml
 from heedful.presets import ALL, parameter_count, preset, resolve
 
 
@@ -31,7 +31,7 @@ def presets(
         size = vocab_size or made.data.vocab_size
         row = {"name": item.name, "source": item.source, "about": item.about, "vocab_size": size}
         row["parameters"] = parameter_count(made.model, vocab_size=size)
-        rows.append(row | {"paper_parameters_millions": item.paper_parameters, "config": describe(made)})
+        rows.append(row | {"paper_parameters_millions": item.paper_parameters, "config": made})
     print_result(rows, as_json=as_json, show=_print)
 
 
@@ -60,4 +60,4 @@ def config(*, chosen: Configured = Configured(), as_json: AsJson = False) -> Non
         heedful config --config run.toml --set training.steps=5000 --set model.dropout=0.2
     """
     resolved = resolve(name=chosen.preset, file=chosen.config, settings=chosen.set_)
-    print_result(describe(resolved), as_json=as_json, show=to_toml(resolved).removesuffix("\n"))
+    print_result(resolved, as_json=as_json, show=to_toml(resolved).removesuffix("\n"))

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from heedful.config import SECTIONS, Config, describe
+from heedful.config import SECTIONS, Config
 from heedful.data.manifest import SIDES, StoredVocabularies
 from heedful.errors import CheckpointError, ConfigError, NotARunError
 from heedful.files import is_plain_name, read_json, require_format, write_json
@@ -165,7 +165,7 @@ def write_run(run: Path, description: RunDescription) -> None:
 
 def differing_settings(stored: Config, wanted: Config) -> list[str]:
     """The settings in which a run differs from what is asked for, ``section.key: stored, wanted`` each."""
-    old, new = describe(stored), describe(wanted)
+    old, new = dataclasses.asdict(stored), dataclasses.asdict(wanted)
     return [
         f"{section}.{key}: {old[section][key]} there, {value} now"
         for section in sorted(new)

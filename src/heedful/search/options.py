@@ -50,7 +50,7 @@ class SearchOptions(SearchConfig):
         problems = [
             f"{name} = {value}: {problem}"
             for name, value in values.items()
-            if (problem := bad_value(f"search.{name}", value, SearchOptions))
+            if (problem := bad_value(SearchOptions, name, value))
         ]
         if not isinstance(texts, tuple) or not all(isinstance(text, str) and text.strip() for text in texts):
             problems.append(f"forbidden = {texts!r:.80}: must be a tuple of texts, none of them empty")

@@ -14,7 +14,6 @@ from dataclasses import asdict, replace
 
 import torch
 
-from heedful.config import describe
 from heedful.errors import CheckpointError, HeedfulError, TrainingError
 from heedful.runs.checkpoints import Checkpoint, prune, scheduled_entries, write_average, write_checkpoint
 from heedful.runs.descriptions import Best, Status, read_status, write_status
@@ -233,7 +232,7 @@ class Loop:
             return
         with self._clock.paused():
             model, best = self._trainer.model, self._progress.best
-            state = {"progress": asdict(self._progress), "config": describe(self._task.config)}
+            state = {"progress": asdict(self._progress), "config": asdict(self._task.config)}
             state["environment"] = self._environment
             weights, moments = (
                 {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
