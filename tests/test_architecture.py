@@ -30,7 +30,7 @@ LAYERS = [
 CEILINGS = {
     "cli": (24, 2800),
     "demo": (5, 620),
-    "report": (10, 1650),
+    "report": (9, 1430),
     "export": (3, 310),
     "planning": (4, 620),
     "training": (12, 1880),

@@ -16,7 +16,8 @@ from tests.pages import Page
 from heedful.errors import ReportError
 from heedful.report import attention_views as module
 from heedful.report.attention_views import KINDS, LONGEST_LABEL, attention_page, labels, write_attention_page
-from heedful.report.picture import colour_scale
+from heedful.report.drawing import ABOVE
+from heedful.report.pages import page_file
 from heedful.search.attention_maps import AttentionMaps
 
 MAPS = {
@@ -128,8 +129,12 @@ def test_equal_steps_of_the_scale_look_equal(theme: str) -> None:
         y = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
         return 116 * y ** (1 / 3) - 16 if y > 0.008856 else 903.3 * y
 
-    levels = np.array([lightness(colour) for colour in colour_scale("weights", theme).tolist()])[::8]
+    paper = {"light": (0xFC, 0xFC, 0xFB), "dark": (0x16, 0x18, 0x1B)}[theme]
+    (brighter,) = re.findall(r"canvas, svg image \{ filter: brightness\(([\d.]+)\)", page_file("attention.css"))
+    ink = np.minimum(np.array(list(bytes.fromhex(ABOVE[1:]))) * (float(brighter) if theme == "dark" else 1), 255)
+    shares = np.linspace(0, 1, 9)[:, None]
+    levels = np.array([lightness(colour) for colour in (ink * shares + np.array(paper) * (1 - shares)).tolist()])
     steps = np.diff(levels) * (1 if theme == "dark" else -1)
     assert steps.min() > 0.75 * steps.mean()
     assert steps.max() < 1.25 * steps.mean()
-    assert abs(levels[-1] - levels[0]) > 70
+    assert abs(levels[-1] - levels[0]) > 55

@@ -16,16 +16,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from markupsafe import Markup
 
 from heedful.errors import ReportError
 from heedful.evaluation.alignments import Links, soft_alignment
 from heedful.evaluation.heads import head_table
 from heedful.files import require_free, write_file
+from heedful.report.drawing import ABOVE, add_axes, add_cells, add_scale, colour, new_figure, png, svg
 from heedful.report.pages import page, write_page
-from heedful.report.picture import Cells, Frame, Inset, Mark, Picture, Words, colour_scale
 from heedful.symbols import START_LABEL
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from heedful.search.attention_maps import AttentionMaps
 
 FINE_WEIGHTS = 1_100_000
@@ -42,13 +45,12 @@ PICTURES = (*(f"{kind}.png" for kind in KINDS), _ALIGNMENT)
 
 _CELL, _LETTERS = 15.0, 11.0
 """Width of a subword's row, and the height of its letters."""
-_SLANT = 0.71
-"""Sine, and cosine, of the 45° at which the source is written."""
 LONGEST_LABEL = 24
 """Characters of a label; a longer subword is cut."""
 _HEAD, _GAP = 96.0, 10.0
 """Width of one head among all of them, and the room between two."""
-_WEIGHTS = (0.0, 0.05, 0.25, 0.5, 1.0)
+_WEIGHTS = {weight**0.5: f"{weight:g}" for weight in (0.0, 0.05, 0.25, 0.5, 1.0)}
+"""Those that the scale of colours names, by their shares."""
 _SPACE = "·"
 """Stands for a space at the beginning of a subword."""
 _DOTTED_CIRCLE = "◌"
@@ -75,10 +77,8 @@ def require_free_pictures(folder: Path, *, overwrite: bool) -> None:
 
 def write_attention_pictures(maps: AttentionMaps, folder: Path, *, layer: int, overwrite: bool = False) -> list[Path]:
     """Draw every head of each kind, and the mean cross-attention of a layer (from 1); returns the pictures."""
-    from heedful.report.raster import png
-
     require_free_pictures(folder, overwrite=overwrite)
-    drawn = {f"{kind}.png": png(_with_scale(heads_map(getattr(maps, kind)), about)) for kind, about in _HEADS.items()}
+    drawn = {f"{kind}.png": png(_with_scale(_heads_map(getattr(maps, kind)), about)) for kind, about in _HEADS.items()}
     weights = soft_alignment(maps.cross[layer - 1])
     drawn[_ALIGNMENT] = alignment_picture(weights, source=maps.source, target=maps.target, layer=layer)
     return [write_file(folder / name, picture, error=ReportError) for name, picture in drawn.items()]
@@ -88,8 +88,6 @@ def alignment_picture(
     weights_TS: np.ndarray, *, source: Sequence[str], target: Sequence[str], layer: int, links: Links | None = None
 ) -> bytes:
     """A PNG of a layer's cross-attention with its subwords or words, in which a frame marks each of the true links."""
-    from heedful.report.raster import png
-
     about = [f"cross-attention of layer {layer}, mean of its heads"]
     if links is not None:
         about.append("framed: the true links")
@@ -99,46 +97,45 @@ def alignment_picture(
 
 def attention_map(
     weights_TS: np.ndarray, *, source: Sequence[str], target: Sequence[str], links: Links = frozenset()
-) -> Picture:
+) -> Figure:
     """Which source subwords (columns) each position of a translation (rows) attends to; ``links`` get a frame."""
     columns, rows = labels(source), labels(target)
-    reach = max(map(_width, columns))
-    left, top = max(map(_width, rows)) + 8, reach * _SLANT + 20
-    box = (left, top, _CELL * len(columns), _CELL * len(rows))
-    marks: list[Mark] = []
+    figure = new_figure(_CELL * len(columns), _CELL * len(rows))
+    axes = add_axes(figure, (0, 0, _CELL * len(columns), _CELL * len(rows)))
+    add_cells(axes, _shares(weights_TS))
+    axes.set(xticks=[], yticks=[])
     for place, name in enumerate(rows):
-        marks += [Words("subword end", name, (left - 6, top + (place + 0.5) * _CELL + 4))]
+        axes.text(-0.8, place, name, fontsize=_LETTERS, ha="right", va="center_baseline")
     for place, name in enumerate(columns):
-        marks += [Words("subword", name, (left + (place + 0.6) * _CELL, top - 5), turned=45)]
-    marks += [Cells(_shares(weights_TS), box), Frame("outline", box)]
-    for column, row in sorted(links):
-        marks += [Frame("link", (left + column * _CELL, top + row * _CELL, _CELL, _CELL))]
-    width, height = left + box[2] + max(6.0, reach * _SLANT - _CELL / 2 + 6), top + box[3] + 4
-    return Picture(width, height, marks, "cross-attention: translation in rows, source in columns", kind="map")
+        axes.text(place, -0.8, name, fontsize=_LETTERS, rotation=45, rotation_mode="anchor")
+    for column, row in links:
+        corners = zip(*[(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)], strict=True)
+        xs, ys = (np.array(side) - 0.5 for side in corners)
+        axes.plot(column + xs, row + ys, color=colour("mark"), linewidth=2, clip_on=False)
+    return figure
 
 
-def weight_scale() -> Picture:
+def weight_scale() -> Markup:
     """The colours of the weights."""
-    marks: list[Mark] = [Cells(np.linspace(0, 1, 128)[None, :], (10, 2, 220, 12))]
-    marks += [Words("tick middle", f"{weight:g}", (10 + 220 * weight**0.5, 27)) for weight in _WEIGHTS]
-    return Picture(240, 32, marks, "colours from weight 0 to weight 1", kind="scale")
+    figure = new_figure(220, 12)
+    add_scale(figure, (0, 0, 220, 12), _WEIGHTS)
+    return svg(figure, label="colours from weight 0 to weight 1", kind="scale")
 
 
-def heads_map(weights_LHQK: np.ndarray) -> Picture:
+def _heads_map(weights_LHQK: np.ndarray) -> Figure:
     """The maps of all layers (rows) and heads (columns) of a kind."""
     layers, heads, queries, keys = weights_LHQK.shape
-    height = _HEAD * min(max(queries / keys, 0.5), 2.0)
-    left = top = 34.0
-    xs, ys = ([left + n * (_HEAD + _GAP) for n in range(heads)], [top + n * (height + _GAP) for n in range(layers)])
-    marks: list[Mark] = [Words("axis-name", "layer ↓", (4, top - 20))]
-    marks += [Words("tick middle", f"{n}", (x + _HEAD / 2, top - 5)) for n, x in enumerate(xs, start=1)]
-    marks += [Words("tick end", f"{n}", (left - 8, y + height / 2 + 4)) for n, y in enumerate(ys, start=1)]
+    wide, high = _HEAD + _GAP, _HEAD * min(max(queries / keys, 0.5), 2.0) + _GAP
+    figure = new_figure(heads * wide, layers * high)
     for layer, head in np.ndindex(layers, heads):
-        box = (xs[head], ys[layer], _HEAD, height)
-        marks += [Cells(_shares(weights_LHQK[layer, head]), box), Frame("outline", box)]
-    right, bottom = left + heads * (_HEAD + _GAP), top + layers * (height + _GAP)
-    marks.append(Words("axis-name end", "head →", (right - _GAP, top - 20)))
-    return Picture(right, bottom, marks, "all heads: layers in rows, heads in columns")
+        axes = add_axes(figure, (head * wide, layer * high, wide - _GAP, high - _GAP), xticks=[], yticks=[])
+        add_cells(axes, _shares(weights_LHQK[layer, head]))
+        words = {"fontsize": 12, "color": colour("soft")}
+        if layer == 0:
+            axes.set_title(f"{'head ' if head == 0 else ''}{head + 1}", **words)
+        if head == 0:
+            axes.set_ylabel(f"{'layer ' if layer == 0 else ''}{layer + 1}", **words)
+    return figure
 
 
 def labels(subwords: Sequence[str]) -> list[str]:
@@ -168,24 +165,18 @@ def _visible(character: str) -> str:
     return f"⟨{ord(character):x}⟩"
 
 
-def _width(label: str) -> float:
-    """How much room a label may need; no font is at hand here to ask."""
-    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in label)
-    return _LETTERS * (0.6 * (len(label) - wide) + 1.05 * wide)
-
-
 def _shares(weights: np.ndarray) -> np.ndarray:
     """The square roots of weights, so that weak attention can be seen."""
     return np.sqrt(np.clip(weights, 0, 1))
 
 
-def _with_scale(picture: Picture, *about: str) -> Picture:
+def _with_scale(figure: Figure, *about: str) -> Figure:
     """A picture that stands alone: lines of what it shows, and its colours, below it."""
-    scale, below = weight_scale(), picture.height + 16
-    lines = [Words("axis-name", line, (8, below + 16 * place)) for place, line in enumerate(about)]
-    top = below + 16 * len(about)
-    marks = [*picture.marks, *lines, Words("axis-name", "weight", (8, top + 12)), Inset(scale.marks, (52, top))]
-    return Picture(max(picture.width, 52 + scale.width), top + scale.height, marks, picture.label)
+    height = figure.get_size_inches()[1] * figure.dpi
+    for place, line in enumerate([*about, "weight"], start=1):
+        figure.text(0, -(16 * place + 4) / height, line, fontsize=12, color=colour("soft"))
+    add_scale(figure, (52, height + 16 * len(about) + 10, 220, 12), _WEIGHTS)
+    return figure
 
 
 def _stored_weights(weights: np.ndarray, *, bits: int) -> str:
@@ -203,9 +194,6 @@ def _data(maps: AttentionMaps) -> dict[str, Any]:
     bits = 16 if sum(array.size for array in arrays.values()) <= FINE_WEIGHTS else 8
     source, target, given = (labels(side) for side in (maps.source, maps.target, [START_LABEL, *maps.target[:-1]]))
     sides = {"encoder": (source, source), "decoder": (target, given), "cross": (target, source)}
-    colours = {
-        theme: [f"#{bytes(colour).hex()}" for colour in colour_scale("weights", theme)] for theme in ("light", "dark")
-    }
     score, log_probability = (n if math.isfinite(n) else None for n in (maps.score, maps.log_probability))
     return {
         "source": maps.source_text,
@@ -213,7 +201,7 @@ def _data(maps: AttentionMaps) -> dict[str, Any]:
         "score": score,
         "log_probability": log_probability,
         "bits": bits,
-        "colours": colours,
+        "colour": list(bytes.fromhex(ABOVE[1:])),
         "kinds": {
             kind: {
                 "queries": sides[kind][0],

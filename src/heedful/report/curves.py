@@ -13,41 +13,27 @@ import numpy as np
 
 from heedful.errors import CheckpointError, ReportError
 from heedful.files import write_file
-from heedful.report.charts import FEW_POINTS, HEIGHT, WIDTH, Chart, Figure, Series, line_figure
+from heedful.report.charts import FEW_POINTS, HEIGHT, WIDTH, Chart, Point, Series, add_lines, line_figure
+from heedful.report.drawing import new_figure, png
 from heedful.report.pages import Section, section
-from heedful.report.picture import Inset, Mark, Picture, Point, Stroke, Words
 from heedful.runs.descriptions import read_run
 from heedful.runs.metrics import Metrics, TrainLine, ValidationLine, measured, read_metrics
 
 _CURVES = "curves.png"
 _SHOWN_VALIDATIONS = 8
 """Validations whose translations are shown, spread evenly over the run."""
-_CAPTION, _BETWEEN = 40, 24
-"""Above a chart of the picture its title and legend, in two lines; and the room between two charts."""
-_LETTER = 6.4
-"""Mean width of a letter of the legend."""
-
-_NUMBERS = {
-    "train": (
-        *(
-            "loss",
-            "negative_log_likelihood",
-            "perplexity",
-            "learning_rate",
-            "gradient_norm",
-            "target_tokens",
-            "skipped",
-        ),
-        *("wall.tokens_per_second", "wall.peak_share", "wall.memory_gib"),
-    ),
-    "validation": ("loss", "perplexity", "perplexity_per_word", "bleu"),
-}
-"""The figures of each kind of line that TensorBoard gets."""
+_TITLE, _CAPTION = 30.0, 24.0
+"""Room above all charts of the picture, and above each of them."""
 
 
 def training_section(metrics: Metrics) -> Section:
     """The charts of everything that was measured, and what was said of the same sentence at each validation."""
-    return section("Training", "training.html", charts=_figures(metrics), said=_said(metrics.validation))
+    return section(
+        "Training",
+        "training.html",
+        charts=list(filter(None, map(line_figure, metric_charts(metrics)))),
+        said=_said(metrics.validation),
+    )
 
 
 def metric_charts(metrics: Metrics) -> list[Chart]:
@@ -74,15 +60,23 @@ def metric_charts(metrics: Metrics) -> list[Chart]:
 
 def write_curves(run_folder: Path) -> Path:
     """Draw the metrics of a run into its folder; returns the picture."""
-    from heedful.report.raster import png
-
     metrics = _sound_metrics(run_folder)
     try:
         preset = read_run(run_folder).preset
     except CheckpointError:  # there are curves to draw, whatever is wrong with it
         preset = None
     title = f"{run_folder.absolute().name}{f' ({preset})' if preset else ''}, {_last_step(metrics):,} steps"
-    return write_file(run_folder / _CURVES, png(_panels(title, _figures(metrics)), scale=1.5), error=ReportError)
+    figure = new_figure(2 * WIDTH, _TITLE + 3 * (_CAPTION + HEIGHT))
+    figure.text(0.01, 0.99, title, fontsize=16, fontweight="bold", va="top")
+    place = 0
+    for chart in metric_charts(metrics):
+        left, top = place % 2 * WIDTH, _TITLE + place // 2 * (_CAPTION + HEIGHT) + _CAPTION
+        if axes := add_lines(figure, chart, left=left, top=top):
+            axes.text(0.5, 1.12, chart.title, transform=axes.transAxes, fontweight="bold", ha="center")
+            if any(one.name for one in chart.series):
+                axes.legend(frameon=False, fontsize=9)
+            place += 1
+    return write_file(run_folder / _CURVES, png(figure), error=ReportError)
 
 
 def write_events(run_folder: Path, *, output: Path) -> Path:
@@ -100,9 +94,10 @@ def write_events(run_folder: Path, *, output: Path) -> Path:
         raise ReportError(f"{output} cannot be the folder of the events: {error.strerror}") from None
     with SummaryWriter(str(output)) as writer:
         for line in (*metrics.train, *metrics.validation):
-            for key in _NUMBERS[line.kind]:
-                if math.isfinite(value := measured(line, key)):
-                    writer.add_scalar(f"{line.kind}/{key}".replace("/wall.", "_wall/"), value, line.step)
+            for group, numbers in ((line.kind, line), (f"{line.kind}_wall", line.wall)):
+                for key, value in vars(numbers).items():
+                    if isinstance(value, int | float) and math.isfinite(value) and key != "step":
+                        writer.add_scalar(f"{group}/{key}", value, line.step)
         for line in metrics.validation:
             for place, sample in enumerate(line.samples, start=1):
                 # Indented, so that no character of a sentence is read as Markdown.
@@ -125,10 +120,6 @@ def _sound_metrics(run_folder: Path) -> Metrics:
 
 def _last_step(metrics: Metrics) -> int:
     return max((line.step for line in (*metrics.train, *metrics.validation)), default=0)
-
-
-def _figures(metrics: Metrics) -> list[Figure]:
-    return [figure for chart in metric_charts(metrics) if (figure := line_figure(chart))]
 
 
 def _points(lines: Sequence[TrainLine | ValidationLine], key: str) -> list[Point]:
@@ -177,29 +168,3 @@ def _said(validation: Sequence[ValidationLine]) -> list[tuple[str | int, str]]:
     rows = [rows[0], *(later for before, later in pairwise(rows) if later[1] != before[1])]
     first = told[0][1]
     return [("source", first.source), ("reference", first.reference), *rows]
-
-
-def _panels(title: str, figures: Sequence[Figure]) -> Picture:
-    """All figures in one picture, two in a row."""
-    left, top = 10.0, 44.0
-    width, height = WIDTH + _BETWEEN, _CAPTION + HEIGHT + _BETWEEN
-    marks: list[Mark] = [Words("headline strong", title, (left + 4, 26))]
-    for place, figure in enumerate(figures):
-        x, y = left + place % 2 * width, top + place // 2 * height
-        marks += [_caption(figure, x, y), Inset(figure.picture.marks, (x, y + _CAPTION))]
-    return Picture(2 * width, top + math.ceil(len(figures) / 2) * height, marks, title)
-
-
-def _caption(figure: Figure, left: float, top: float) -> Inset:
-    """Title and legend, as the page has them; in a second line what the first has no room for."""
-    x, y = 24 + 1.2 * _LETTER * len(figure.title), 0
-    marks: list[Mark] = [Words("strong", figure.title, (4, 0))]
-    for kind, name in figure.keys:
-        wide = 24 + _LETTER * len(name)
-        if x + wide > WIDTH:
-            x, y = 4, y + 17
-        dot, line = [(x + 9, y - 4)], [(x, y - 4), (x + 17, y - 4)]
-        marks.append(Stroke(f"dots {kind}", dot, dots=True) if "points" in kind else Stroke(f"line {kind}", line))
-        marks.append(Words("tick", name, (x + 22, y)))
-        x += wide + 10
-    return Inset(marks, (left, top + _CAPTION - 6 - y))

@@ -19,7 +19,6 @@ from markupsafe import Markup, escape
 from heedful import __version__
 from heedful.errors import ReportError
 from heedful.files import require_free, write_file
-from heedful.report.picture import Cells, Frame, Inset, Stroke, Words, cells_image, stroke_path
 
 _INVISIBLE = re.compile("[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\ud800-\udfff\ufffe\uffff]")
 """Characters that no page may hold: controls, and halves of surrogate pairs."""
@@ -79,8 +78,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"breakable": _breakable, "cut": _cut, "shown": _shown, "path": stroke_path, "image": cells_image}
-    made.tests |= {kind.__name__.lower(): kind.__instancecheck__ for kind in (Stroke, Words, Frame, Cells, Inset)}
+    made.filters |= {"breakable": _breakable, "cut": _cut, "shown": _shown}
     # tojson writes <, >, & and ' as numbers, so that no text can end the script it stands in.
     made.policies["json.dumps_kwargs"] = {"ensure_ascii": True, "allow_nan": False, "separators": (",", ":")}
     made.globals["version"] = __version__

@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from heedful.config import SECTIONS, toml_value
 from heedful.data.manifest import SIDES
 from heedful.model.embeddings import positional_encoding
 from heedful.report.attention_views import labels
-from heedful.report.charts import Chart, Figure, Series, bar_figure, duration_text, line_figure, linear_ticks
+from heedful.report.charts import Chart, Figure, Series, bar_figure, duration_text, line_figure, number_text
 from heedful.report.curves import training_section
+from heedful.report.drawing import add_axes, add_cells, add_scale, colour, new_figure, svg
 from heedful.report.pages import Section, page, section, write_page
-from heedful.report.picture import Cells, Frame, Mark, Picture, Words
 from heedful.report.repetition import changed_settings, machine_section, preset_name, repetition_section
 from heedful.report.run_scores import POSITIONS, RunScores, examples_section, scores_section
 from heedful.runs.descriptions import now
@@ -153,26 +154,18 @@ def _positions_section(record: RunRecord, scores: RunScores | None) -> Section:
     return section("Positional encodings", "positions.html", **shown)
 
 
-def position_map(table_LD: np.ndarray) -> Picture:
-    """Encodings, positions from top to bottom and dimensions from left to right, blue below zero, orange above."""
-    rows, columns = table_LD.shape
+def position_map(table_LD: np.ndarray) -> Markup:
+    """Encodings, positions from top to bottom and dimensions from left to right, blue above zero, orange below."""
     most = float(np.abs(table_LD).max()) or 1.0
-    left, top, width, height = box = (40.0, 24.0, 590.0, 256.0)
-    right, bottom = left + width, top + height
-    marks: list[Mark] = [
-        Words("axis-name", "position ↓", (4, 13)),
-        Words("axis-name end", "dimension →", (right, bottom + 31)),
-        Cells(table_LD / most / 2 + 0.5, box, "signed"),
-        Frame("outline", box),
-        Cells(np.linspace(1, 0, 65)[:, None], (right + 16, top, 12, height), "signed"),
-    ]
-    for row in linear_ticks(0, rows - 1):
-        marks += [Words("tick end", f"{row:g}", (left - 6, top + height * (row + 0.5) / rows + 4))]
-    for column in linear_ticks(0, columns - 1, 8):
-        marks += [Words("tick middle", f"{column:g}", (left + width * (column + 0.5) / columns, bottom + 15))]
-    for share, value in ((0.0, most), (0.5, 0.0), (1.0, -most)):
-        marks += [Words("tick", f"{value:.2g}".replace("-", "−"), (right + 34, top + height * share + 4))]
-    return Picture(right + 68, bottom + 36, marks, "positional encodings", kind="positions")
+    width, height = 590.0, 256.0
+    figure = new_figure(width, height)
+    axes = add_axes(figure, (0, 0, width, height))
+    add_cells(axes, table_LD / most)
+    words = {"fontsize": 12, "color": colour("soft")}
+    axes.set_ylabel("position", **words)
+    axes.set_xlabel("dimension →", loc="right", **words)
+    add_scale(figure, (0, height + 30, 220, 12), {-1: number_text(-most), 0: "0", 1: number_text(most)})
+    return svg(figure, label="positional encodings", kind="positions")
 
 
 def _configuration_section(record: RunRecord) -> Section:

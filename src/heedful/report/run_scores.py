@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from markupsafe import Markup
 
 from heedful.errors import SearchError
 from heedful.evaluation.alignments import aligning_layer, soft_alignment
 from heedful.evaluation.counts import PAPER_BLEU, WHY_IT_DIFFERS
 from heedful.evaluation.translation_scores import Extremes, ShownSentence, SystemReport, TestSet, system_report
 from heedful.report.attention_views import attention_map, weight_scale
+from heedful.report.drawing import svg
 from heedful.report.pages import Section, section
-from heedful.report.picture import Picture
 
 if TYPE_CHECKING:
     from heedful.background import Report
@@ -110,12 +111,13 @@ def scores_section(scores: RunScores | None, *, why_not: str) -> Section:
 
 def examples_section(scores: RunScores, *, folder: Path) -> Section:
     """The best, the middling and the worst translations by chrF; ``folder``: the run's."""
-    groups: dict[str, list[tuple[Example, Picture | None]]] = {}
+    groups: dict[str, list[tuple[Example, Markup | None]]] = {}
     shown = slice(_LONGEST_MAP)
     for one in scores.examples:
         drawn = None
         if one.weights is not None:
-            drawn = attention_map(one.weights[shown, shown], source=one.source[shown], target=one.target[shown])
+            figure = attention_map(one.weights[shown, shown], source=one.source[shown], target=one.target[shown])
+            drawn = svg(figure, label="cross-attention: translation in rows, source in columns", kind="map")
         groups.setdefault(TITLES[one.kind], []).append((one, drawn))
     # How to see every head of such a sentence, a short one.
     short = min((one.sentence.source or "" for one in scores.examples), key=len, default="")

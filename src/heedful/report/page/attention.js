@@ -149,9 +149,8 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-prefersDark.addEventListener("change", redraw);
-addEventListener("beforeprint", () => { printing = true; redraw(); });
-addEventListener("afterprint", () => { printing = false; redraw(); });
+addEventListener("beforeprint", redraw); // a sheet of paper has another width
+addEventListener("afterprint", redraw);
 let width = innerWidth;
 addEventListener("resize", () => {
   if (innerWidth !== width) drawChosen(); // a phone's address bar changes the height alone

@@ -42,7 +42,8 @@ function readable(figure) {
       const where = one.point[0] === step ? "" : ` (${data.label} ${shown(one.point[0])})`;
       return `${one.name}${one.name ? " " : ""}${shown(one.point[1])}${where}`;
     });
-    out.textContent = `${data.label} ${step.toLocaleString("en")}: ${values.join(", ")}`;
+    const where = data.names ? data.names[step] : `${data.label} ${step.toLocaleString("en")}`;
+    out.textContent = `${where}: ${values.join(", ")}`;
   }
 
   function shape(name, attributes) {

@@ -14,9 +14,6 @@ const NAMES = { encoder: "Encoder", decoder: "Decoder", cross: "Cross" };
 const MEAN = -1;
 const FAINT = 0.01; // a line below this weight is not drawn
 
-const prefersDark = matchMedia("(prefers-color-scheme: dark)");
-let printing = false;
-
 const state = { kind: "cross", layer: 0, head: MEAN, view: "map", sort: "layer", down: false };
 
 // ---- the weights -----------------------------------------------------------------------------------------------
@@ -47,30 +44,13 @@ function weightsOf(kind, layer, head) {
   return kind.means[layer];
 }
 
-// ---- colours: the square root of the weight, so that weak attention can be seen --------------------------------
-
-function colourTable() {
-  const colours = data.colours[prefersDark.matches && !printing ? "dark" : "light"];
-  const channels = colours.map((text) => [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16)));
-  const table = new Uint8ClampedArray(3 * 256);
-  for (let i = 0; i < 256; i++) {
-    const place = (i / 255) * (channels.length - 1), low = Math.min(Math.floor(place), channels.length - 2);
-    for (let c = 0; c < 3; c++) table[3 * i + c] = channels[low][c] + (place - low) * (channels[low + 1][c] - channels[low][c]);
-  }
-  return table;
-}
+// ---- colours: the strength is the square root of the weight, so that weak attention can be seen -----------------
 
 function painted(canvas, weights, rows, columns) {
-  const table = colourTable();
   canvas.width = columns;
   canvas.height = rows;
   const context = canvas.getContext("2d"), image = context.createImageData(columns, rows);
-  const pixels = image.data;
-  for (let i = 0; i < weights.length; i++) {
-    const at = 3 * Math.round(255 * Math.sqrt(weights[i]));
-    for (let c = 0; c < 3; c++) pixels[4 * i + c] = table[at + c];
-    pixels[4 * i + 3] = 255;
-  }
+  weights.forEach((weight, i) => image.data.set([...data.colour, Math.round(255 * Math.sqrt(weight))], 4 * i));
   context.putImageData(image, 0, 0);
   return canvas;
 }
