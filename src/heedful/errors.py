@@ -17,19 +17,19 @@ class _ProblemsError(HeedfulError):
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
         head = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
-        super().__init__(f"{head} {self.about}\n" + "\n".join(f"  - {line}" for line in self.problems))
+        super().__init__(f"{self.about.format(head)}\n" + "\n".join(f"  - {line}" for line in self.problems))
 
 
 class ConfigError(_ProblemsError):
     """One or more settings are wrong."""
 
-    about = "in the configuration:"
+    about = "{} in the configuration:"
 
 
 class PlanError(_ProblemsError):
     """A run that was planned could not be run."""
 
-    about = "would stop this run:"
+    about = "{} would stop this run:"
 
 
 class ReportError(HeedfulError):
