@@ -135,12 +135,18 @@ def test_a_probe_runs_real_batches_here_and_says_so(data: Path, capsys: pytest.C
 
 
 def test_a_probe_on_a_cpu_takes_no_more_than_its_share_of_a_batch(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config, device = resolve(name="tiny"), torch.device("cpu")
+    config, device, corpus = resolve(name="tiny"), torch.device("cpu"), Corpus(data)
+    vocab_size = corpus.manifest.vocabularies.target.size
+    rehearsed: list[StepBatch] = []
+    monkeypatch.setattr(Trainer, "rehearse", lambda _, batch: rehearsed.append(batch))
     monkeypatch.setattr(probe, "CPU_FLOPS", 5e8)
-    found = probe.probe(data, config, device=device)
-    assert 0 < found.flops <= probe.STEPS * 5e8
+    probe.probed_speed(data, config, device=device)
+    for batch in rehearsed:
+        assert 0 < batch_flops(config.model, vocab_size=vocab_size, lengths=corpus.lengths.of(batch.pairs)) <= 5e8
     monkeypatch.setattr(probe, "CPU_FLOPS", 1.0)
-    assert probe.probe(data, config, device=device).target_tokens >= probe.STEPS, "one pair at least"
+    rehearsed.clear()
+    probe.probed_speed(data, config, device=device)
+    assert {len(batch.pairs) for batch in rehearsed} == {1}, "one pair at least"
 
 
 def test_the_probe_runs_the_step_of_training_and_holds_no_scores_of_a_whole_batch(
@@ -163,7 +169,7 @@ def test_the_probe_runs_the_step_of_training_and_holds_no_scores_of_a_whole_batc
     monkeypatch.setattr(Trainer, "rehearse", rehearse)
     monkeypatch.setattr(label_smoothing, "losses_and_gradient", losses)
     monkeypatch.setitem(label_smoothing.SCORES_AT_ONCE, "cpu", 400 * 128)
-    probe.probe(data, resolve(name="tiny", settings=BUDGETS), device=torch.device("cpu"))
+    probe.probed_speed(data, resolve(name="tiny", settings=BUDGETS), device=torch.device("cpu"))
     assert 400 * max(batch.target_tokens for batch in rehearsed) > 1.5 * 400 * 128, "else the test cannot tell"
     assert 0 < largest <= 400 * 128
 

@@ -71,7 +71,8 @@ def _print(found: Plan) -> None:
 
 def _rows(found: Plan) -> list[tuple[str, str, str]]:
     words, memory = found.vocabulary, found.memory
-    vocabulary = f"{words.target:,} shared" if words.shared else f"{words.source:,} source, {words.target:,} target"
+    both = f"{words['source']:,} source, {words['target']:,} target"
+    vocabulary = f"{words['target']:,} shared" if words["shared"] else both
     parts = {
         "parameters and Adam": memory.parameters + memory.gradients + memory.adam,
         "half-precision copy": memory.working_copy,

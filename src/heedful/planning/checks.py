@@ -5,22 +5,10 @@ The largest of them estimates the memory that one process needs on its device: k
 What stays for the whole run, with P parameters: the parameters, their gradients and Adam's two moments in float32, 16
 bytes a parameter.
 
-What one micro-batch holds between its forward and its backward pass, for each token; w is 2 bytes in half precision,
-else 4, and the sum that a LayerNorm normalises is always float32. ``queries`` are h·d_k numbers, ``values`` h·d_v:
-
-    self-attention   w·d (its input) + w·(2·queries + values) + w·values (what it attended to) + 4·h (the normalisers)
-    cross-attention  w·d + w·queries + w·values + 4·h for a target token; w·d + w·(queries + values) for a source token
-    feed-forward     w·d + w·d_ff (after the ReLU)
-    after each       4·d (the sum) and, if dropout is on, what was dropped: d bytes, in full precision 4·d
-    embedding        what was dropped
-
-In full precision a sub-layer's input is the float32 output of the norm before it, once for all who read it; in half
-precision each reader casts a copy of its own. The source's last vectors are such an input, of each decoder layer.
-
-Not counted: what a kernel keeps that does not fuse attention (on a CPU, where d_k and d_v differ: all scores) or that
-fills heads up; and what the backward pass holds of one layer at a time.
-
-The loss is computed in slices of at most 2^27 scores, whose gradient takes their place.
+What one micro-batch holds between its forward and its backward pass is `activation_bytes`, and the loss, computed in
+slices of at most 2^27 scores, whose gradient takes their place. Not counted: what a kernel keeps that does not fuse
+attention (on a CPU, where d_k and d_v differ: all scores) or that fills heads up; and what the backward pass holds of
+one layer at a time.
 
 Captured graphs (CUDA) keep a working memory of their own, and while a shape is captured it is run beside them: two
 working memories (`training.machine`, which measures what one is). By arithmetic alone one is more than activations
@@ -193,13 +181,18 @@ def memory_estimate(
 
 
 def activation_bytes(model: ModelConfig, *, source_tokens: int, target_tokens: int, half_precision: bool) -> int:
-    """What the layers keep for the backward pass of a micro-batch; the module's docstring has the formula."""
+    """What the layers keep of a micro-batch for its backward pass: inputs, projections, what was attended to, sums.
+
+    In full precision a sub-layer's input is the float32 output of the norm before it, once for all who read it; in half
+    precision each reader casts a copy of its own. The source's last vectors are such an input, of each decoder layer.
+    """
     w = 2 if half_precision else 4
     d, heads = model.d_model, model.num_heads
     queries, values = heads * model.key_size, heads * model.value_size
     # One byte each on CUDA. A CPU keeps them as numbers, and full precision is mostly a CPU's.
     dropped = d * (1 if half_precision else 4) if model.dropout else 0
-    after = 4 * d + dropped
+    after = 4 * d + dropped  # the sum that a LayerNorm normalises is always float32
+    # 4 bytes a head are the normalisers.
     self_attention = w * (d + 2 * queries + 2 * values) + 4 * heads + after
     cross_attention = w * (d + queries + values) + 4 * heads + after
     feed_forward = w * (d + model.d_ff) + after
@@ -208,6 +201,16 @@ def activation_bytes(model: ModelConfig, *, source_tokens: int, target_tokens: i
     target = model.decoder_layers * (self_attention + cross_attention + feed_forward) + dropped
     last = 4 * d  # the stacks' outputs, which no sub-layer of their own reads
     return source_tokens * (source + last) + target_tokens * (target + last)
+
+
+@dataclass(frozen=True)
+class Speed:
+    """How fast one process is expected to compute, and where that comes from."""
+
+    flops_per_second: float
+    capacity: float
+    """What the device does at most: a datasheet's figure, or a large matrix product measured here."""
+    about: str
 
 
 @dataclass(frozen=True)

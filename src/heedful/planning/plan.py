@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from heedful.config import Config, ModelConfig
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
+from heedful.data.manifest import SIDES
 from heedful.data.micro_batches import most_tokens, packed_size
 from heedful.errors import PlanError
 from heedful.planning import checks
-from heedful.planning.checks import MemoryEstimate, Target, memory_estimate, noted
+from heedful.planning.checks import MemoryEstimate, Speed, Target, memory_estimate, noted
 from heedful.presets import parameter_count, resolve
 from heedful.runs.descriptions import RUN
 from heedful.training.flops import MATMUL_SHARE, batch_flops, expected_share, nominal_memory, paper_flops, peak_flops
@@ -28,29 +30,11 @@ _FEW_TOKENS = 8192
 
 
 @dataclass(frozen=True)
-class Vocabulary:
-    """Subwords of each side of a prepared corpus; what it holds rules, not what a configuration says."""
-
-    source: int
-    target: int
-    shared: bool
-
-
-@dataclass(frozen=True)
-class Speed:
-    """How fast one process is expected to compute, and where that comes from."""
-
-    flops_per_second: float
-    capacity: float
-    """What the device does at most: a datasheet's figure, or a large matrix product measured here."""
-    about: str
-
-
-@dataclass(frozen=True)
 class Plan:
     """A run that can be run."""
 
-    vocabulary: Vocabulary
+    vocabulary: dict[str, Any]
+    """Subwords of each side of the corpus, which rules, whatever a configuration says; and whether they are shared."""
     parameters: int
     processes: int
     steps: int
@@ -159,7 +143,7 @@ def _planned(checked: _Checked, speed: Speed) -> Plan:
     largest = checked.largest(training.micro_batches)
     idle = checked.accelerator is not None and target_tokens / training.micro_batches < _FEW_TOKENS
     return Plan(
-        vocabulary=Vocabulary(vocabularies.source.size, vocabularies.target.size, vocabularies.shared),
+        vocabulary={side: getattr(vocabularies, side).size for side in SIDES} | {"shared": vocabularies.shared},
         parameters=parameter_count(checked.config.model, **vocabularies.sizes),
         processes=processes,
         steps=steps,
@@ -248,16 +232,10 @@ def _datasheet_speed(accelerator: str, model: ModelConfig) -> Speed:
 
 
 def _probed_speed(checked: _Checked) -> Speed:
-    from heedful.planning.probe import probe
+    from heedful.planning.probe import probed_speed
     from heedful.training.setup import training_device
 
     problems: list[str] = []
     with noted(problems):
-        found = probe(checked.corpus.folder, checked.config, device=training_device("auto"))
-        about = (
-            f"a probe here ({found.device}): {found.steps} steps of {found.target_tokens // found.steps:,} target "
-            f"tokens, nothing compiled, {found.flops_per_second / found.matmul_flops:.0%} of what a large matrix "
-            "product reached; scaled in proportion to the work, and no time lost between processes"
-        )
-        return Speed(found.flops_per_second, peak_flops(found.device) or found.matmul_flops, about)
+        return probed_speed(checked.corpus.folder, checked.config, device=training_device("auto"))
     raise PlanError(problems)

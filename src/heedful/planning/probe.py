@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +17,10 @@ import torch
 
 from heedful.config import Config
 from heedful.data.micro_batches import micro_batches
+from heedful.planning.checks import Speed
 from heedful.training.batches import Batches, StepBatch
 from heedful.training.distributed import World
-from heedful.training.flops import batch_flops
+from heedful.training.flops import batch_flops, peak_flops
 from heedful.training.machine import device_name
 from heedful.training.setup import Task, prepared_run
 
@@ -31,24 +32,7 @@ _MATRIX = {"cpu": 1024, "cuda": 8192}
 """Size of the square matrices whose product says what a device can do at most."""
 
 
-@dataclass(frozen=True)
-class Probe:
-    """What was measured here."""
-
-    device: str
-    steps: int
-    target_tokens: int
-    seconds: float
-    flops: float
-    matmul_flops: float
-    """Operations a second of a large matrix product."""
-
-    @property
-    def flops_per_second(self) -> float:
-        return self.flops / self.seconds
-
-
-def probe(data: Path, config: Config, *, device: torch.device) -> Probe:
+def probed_speed(data: Path, config: Config, *, device: torch.device) -> Speed:
     """Time a few steps on this device; raises what training would."""
     task = Task(config=config, data=data, run=Path())
     prepared = prepared_run(task, device=device, world=World(), translate=lambda *_: [], report=lambda _: None)
@@ -63,8 +47,13 @@ def probe(data: Path, config: Config, *, device: torch.device) -> Probe:
             seconds += max(took - update, 1e-6)
             flops += batch_flops(**sizes, lengths=batches.corpus.lengths.of(batch.pairs))
             tokens += batch.target_tokens
-    matmul = _matmul_flops(device, trainer.precision.dtype)
-    return Probe(device_name(device), STEPS, tokens, seconds, flops, matmul)
+    name, most, rate = device_name(device), _matmul_flops(device, trainer.precision.dtype), flops / seconds
+    about = (
+        f"a probe here ({name}): {STEPS} steps of {tokens // STEPS:,} target tokens, nothing compiled, "
+        f"{rate / most:.0%} of what a large matrix product reached; scaled in proportion to the work, and no time lost "
+        "between processes"
+    )
+    return Speed(rate, peak_flops(name) or most, about)
 
 
 def _part(batches: Batches, step: int, *, on_cpu: bool, **sizes) -> StepBatch:
