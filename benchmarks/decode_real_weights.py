@@ -17,7 +17,7 @@ from rivals.contestants import OURS, ToolkitError
 from rivals.engine import Search, Sizes
 
 from heedful.errors import CheckpointError
-from heedful.evaluation.translation_scores import bleu
+from heedful.evaluation.counts import bleu_counts
 from heedful.export.marian_model import write_marian
 from heedful.runs.checkpoints import newest_sound, read_checkpoint
 from heedful.runs.descriptions import read_run
@@ -91,7 +91,7 @@ def rows(outcomes: list[Outcome], words: Subwords, references: list[str] | None,
         tokens = sum(map(len, outcome.ids))
         score = "–"
         if references:
-            found = bleu([words.decode(words_only(ids)) for ids in outcome.ids], references)
+            found = bleu_counts([words.decode(words_only(ids)) for ids in outcome.ids], references)
             score, signature = f"{found.value:.2f}", f"BLEU: {found.signature}"
         same = f"{sum(map(same_words, outcome.ids, ours)):,} of {count:,}" if ours else "–"
         speeds = f"{count / spent:,.1f}", f"{tokens / spent:,.0f}"

@@ -40,7 +40,7 @@ CEILINGS = {
     "model": (18, 1850),
     "data": (8, 1070),
     "text": (6, 920),
-    "evaluation": (7, 880),
+    "evaluation": (7, 820),
     "by themselves": (9, 1200),
 }
 LONGEST_FILE = 400

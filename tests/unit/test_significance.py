@@ -11,7 +11,7 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.significance import PairedTest, Result
 
 from heedful.errors import ScoreError
-from heedful.evaluation.counts import Counted, bleu_counts, chrf_counts, edit_rate, system_counts, ter_counts
+from heedful.evaluation.counts import Counted, bleu_counts, chrf_counts, system_counts, ter_counts
 from heedful.evaluation.significance import (
     approximate_randomisation,
     bootstrap_sums,
@@ -24,6 +24,11 @@ from heedful.evaluation.significance import (
 rng = np.random.default_rng(3)
 WORDS = np.array(["der", "die", "Hund", "Katze", "läuft", "schläft", "im", "Haus", "Garten", "."])
 REFERENCES = [" ".join(rng.choice(WORDS, size=size)) for size in rng.integers(4, 15, size=60)]
+
+
+def edit_rate(sums: np.ndarray) -> np.ndarray:
+    """Of [edits, words of the reference]: a score of made-up counts."""
+    return 100 * sums[..., 0] / sums[..., 1]
 
 
 def noisy(share: float, seed: int) -> list[str]:

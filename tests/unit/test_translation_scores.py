@@ -15,7 +15,7 @@ from sacrebleu.metrics.ter import TER
 from heedful.errors import ScoreError
 from heedful.evaluation.counts import bleu_counts, chrf_counts, system_counts, ter_counts
 from heedful.evaluation.significance import times_drawn
-from heedful.evaluation.translation_scores import TestSet, bleu, length_ratio, system_report, with_interval
+from heedful.evaluation.translation_scores import TestSet, length_ratio, system_report, with_interval
 
 PUBLIC = [(bleu_counts, BLEU), (chrf_counts, CHRF), (ter_counts, TER)]
 
@@ -64,13 +64,13 @@ def test_so_is_the_score_of_every_sentence(count, metric) -> None:
 
 def test_nothing_right_is_worth_nothing_smoothed_or_not() -> None:
     outputs, references = ["a b c d e"], ["v w x y z"]
-    assert bleu(outputs, references).value == BLEU().corpus_score(outputs, [references]).score == 0
+    assert bleu_counts(outputs, references).value == BLEU().corpus_score(outputs, [references]).score == 0
 
 
 def test_validations_bleu_is_sacrebleus_with_its_signature() -> None:
     outputs = noisy(REFERENCES, 0.2, 2)
     metric = BLEU()
-    score = bleu(outputs, REFERENCES)
+    score = bleu_counts(outputs, REFERENCES)
     assert score.value == pytest.approx(metric.corpus_score(outputs, [REFERENCES]).score, abs=1e-9)
     assert 20 < score.value < 80
     assert score.signature == str(metric.get_signature())
@@ -127,4 +127,4 @@ def test_tokenised_outputs_are_remarked_upon_unless_the_references_are_too() -> 
 )
 def test_what_cannot_be_scored_is_refused(outputs: list[str], references: list[str], message: str) -> None:
     with pytest.raises(ScoreError, match=message):
-        bleu(outputs, references)
+        bleu_counts(outputs, references)

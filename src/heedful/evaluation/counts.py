@@ -11,7 +11,6 @@ package ``sacremoses`` is an extra.
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -85,21 +84,21 @@ def bleu_counts(outputs: Sequence[str], references: Sequence[str]) -> Counted:
     from sacrebleu.metrics.bleu import BLEU
 
     metric = BLEU(force=True)  # silences a remark on standard error; system_report makes it
-    return _counted("BLEU", metric, outputs, references, functools.partial(_bleu, smoothed=True))
+    return _counted("BLEU", metric, outputs, references)
 
 
 def chrf_counts(outputs: Sequence[str], references: Sequence[str]) -> Counted:
     """chrF of character n-grams up to six, recall twice as important as precision."""
     from sacrebleu.metrics.chrf import CHRF
 
-    return _counted(f"chrF{_CHRF_BETA}", CHRF(beta=_CHRF_BETA), outputs, references, _chrf)
+    return _counted(f"chrF{_CHRF_BETA}", CHRF(beta=_CHRF_BETA), outputs, references)
 
 
 def ter_counts(outputs: Sequence[str], references: Sequence[str]) -> Counted:
     """Translation edit rate: edits, shifts of phrases among them, for each hundred words of the reference."""
     from sacrebleu.metrics.ter import TER
 
-    return replace(_counted("TER", TER(), outputs, references, edit_rate), lower_is_better=True)
+    return replace(_counted("TER", TER(), outputs, references), lower_is_better=True)
 
 
 def paper_bleu_counts(outputs: Sequence[str], references: Sequence[str], *, language: str) -> Counted:
@@ -118,7 +117,7 @@ def paper_bleu_counts(outputs: Sequence[str], references: Sequence[str], *, lang
         return [compounds_split(str(tokenizer.tokenize(line, return_str=True))) for line in lines]
 
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
-    counted = _counted(PAPER_BLEU, metric, words(outputs), words(references), functools.partial(_bleu, smoothed=False))
+    counted = _counted(PAPER_BLEU, metric, words(outputs), words(references))
     cut_by = f"tok:moses-{language}+hyphens|sacremoses:{moses.__version__}"
     return replace(counted, signature=counted.signature.replace("tok:none", cut_by))
 
@@ -149,51 +148,18 @@ def compounds_split(line: str) -> str:
     return re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", line)
 
 
-def edit_rate(sums: np.ndarray) -> np.ndarray:
-    """TER of [edits, words of the reference]; output where nothing should be is 100."""
-    edits, words = sums[..., 0], sums[..., 1]
-    return 100 * np.where(words > 0, edits / np.maximum(words, 1), edits > 0)
-
-
-def _counted(
-    name: str,
-    metric: Metric,
-    outputs: Sequence[str],
-    references: Sequence[str],
-    scores: Callable[[np.ndarray], np.ndarray],
-) -> Counted:
-    """What a metric of sacreBLEU counts in each sentence."""
+def _counted(name: str, metric: Metric, outputs: Sequence[str], references: Sequence[str]) -> Counted:
+    """What a metric of sacreBLEU counts in each sentence, and how it makes a score of such counts."""
     if len(outputs) != len(references):
         raise ScoreError(f"{len(outputs):,} translations and {len(references):,} references: each needs its own")
     if not outputs:
         raise ScoreError("no translations were given, and there is no score of nothing")
-    # Not public, but what sacreBLEU's own tests of significance start from; ours hold the sums to its public scores.
+    # Not public, but what sacreBLEU's own tests of significance are made of; ours hold both to its public scores.
     rows = np.array(metric._extract_corpus_statistics(list(outputs), [list(references)]), dtype=np.float64)
+
+    def scores(sums: np.ndarray) -> np.ndarray:
+        whole = sums.astype(np.int64).reshape(-1, rows.shape[1]).tolist()
+        found = [metric._compute_score_from_stats(counts).score for counts in whole]
+        return np.array(found).reshape(sums.shape[:-1])
+
     return Counted(name, str(metric.get_signature()), rows, scores)
-
-
-def _bleu(sums: np.ndarray, *, smoothed: bool) -> np.ndarray:
-    """BLEU of [output length, reference length, matches of 1 … 4 words, n-grams of 1 … 4 words]; 0 without a match.
-
-    Smoothed, the first order without a match counts as half a match, the next as a quarter, and so on.
-    """
-    output_length, reference_length, matches, totals = sums[..., 0], sums[..., 1], sums[..., 2:6], sums[..., 6:10]
-    if smoothed:
-        halved = 0.5 ** np.cumsum(matches == 0, axis=-1)
-        matches = np.where(matches > 0, matches, halved) * (totals > 0) * (matches > 0).any(axis=-1, keepdims=True)
-    precisions = matches / np.maximum(totals, 1)
-    # Zero lengths and zero precisions are replaced before the division and the logarithm, and put right after them.
-    shortness = np.minimum(1 - reference_length / np.maximum(output_length, 1), 0)
-    logarithms = np.log(np.where(precisions > 0, precisions, 1)).mean(axis=-1)
-    return 100 * np.where((precisions > 0).all(axis=-1), np.exp(shortness + logarithms), 0)
-
-
-def _chrf(sums: np.ndarray) -> np.ndarray:
-    """chrF of three counts for each order: n-grams of the output, of the reference, and of both."""
-    of_output, of_reference, of_both = np.moveaxis(sums.reshape(*sums.shape[:-1], -1, 3), -1, 0)
-    counted = (of_output > 0) & (of_reference > 0)
-    orders = np.maximum(counted.sum(axis=-1), 1)
-    precision = (counted * of_both / np.maximum(of_output, 1)).sum(axis=-1) / orders
-    recall = (counted * of_both / np.maximum(of_reference, 1)).sum(axis=-1) / orders
-    weighted = _CHRF_BETA**2 * precision + recall
-    return 100 * (1 + _CHRF_BETA**2) * precision * recall / np.where(weighted > 0, weighted, 1)

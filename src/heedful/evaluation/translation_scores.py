@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heedful.errors import MissingExtraError
-from heedful.evaluation.counts import PAPER_BLEU, Counted, SystemCounts, bleu_counts, paper_bleu_counts, system_counts
+from heedful.evaluation.counts import PAPER_BLEU, Counted, SystemCounts, paper_bleu_counts, system_counts
 from heedful.evaluation.significance import RESAMPLES, SEED, ConfidenceInterval, bootstrap_sums, interval
 
 _TOKENISED_SHARE = 0.1
@@ -98,17 +98,6 @@ class SystemReport:
     """What may be wrong with the outputs."""
     length_ratio: float
     examples: Extremes
-
-
-def bleu(outputs: Sequence[str], references: Sequence[str]) -> Score:
-    """BLEU of detokenised, cased text, with sacreBLEU's defaults.
-
-    >>> score = bleu(["the cat sat on the mat"], ["the cat sat on a mat"])
-    >>> round(score.value, 2), score.signature.partition("|version")[0]
-    (53.73, 'nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp')
-    """
-    counted = bleu_counts(outputs, references)
-    return Score(counted.name, counted.value, counted.signature)
 
 
 def with_interval(counted: Counted, *, resamples: int = RESAMPLES, seed: int = SEED) -> Score:

@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from heedful.config import TrainingConfig
-from heedful.evaluation.translation_scores import bleu, perplexity
+from heedful.evaluation.counts import bleu_counts
+from heedful.evaluation.translation_scores import perplexity
 from heedful.model.transformer import Transformer
 from heedful.runs.metrics import Sample, TrainLine, ValidationLine, Wall
 from heedful.text.subwords import Subwords
@@ -190,7 +191,7 @@ class Validation:
         samples = tuple(Sample(self.source_subwords.decode(ids), wanted, given) for ids, wanted, given in texts)
         if not score_bleu:
             return replace(line, samples=samples)
-        score = bleu(outputs, self.references)
+        score = bleu_counts(outputs, self.references)
         return replace(line, samples=samples, bleu=score.value, bleu_signature=score.signature)
 
     @torch.no_grad()
