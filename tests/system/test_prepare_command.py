@@ -127,7 +127,10 @@ def test_a_vocabulary_can_be_reused(text: Path) -> None:
     again = [*arguments(text)[:-1], text / "again", "--quiet"]
     assert heedful(*again, "--tokenizer", text / "corpus") == 0
     assert heedful(*again, "--tokenizer", text / "corpus" / "tokenizer", "--overwrite") == 0
-    assert given_vocabularies(text / "again").source.sha256 == given_vocabularies(text / "corpus").source.sha256
+    assert (
+        given_vocabularies(text / "again").sides["source"].sha256
+        == given_vocabularies(text / "corpus").sides["source"].sha256
+    )
 
 
 def test_separate_vocabularies_on_request(text: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,23 +37,22 @@ _SEPARATE = {"source": "source-tokenizer", "target": "target-tokenizer"}
 class Vocabularies:
     """The subwords of both sides, which are one object when they are shared."""
 
-    source: Subwords
-    target: Subwords
+    sides: dict[str, Subwords]
     trained: dict[str, Any]
     """How they came to be, for the report."""
     notes: list[str] = field(default_factory=list)
 
     @property
-    def folders(self) -> dict[str, str]:
-        return {"source": _SHARED, "target": _SHARED} if self.source is self.target else dict(_SEPARATE)
+    def shared(self) -> bool:
+        return self.sides["source"] is self.sides["target"]
 
     @property
-    def sides(self) -> dict[str, Subwords]:
-        return {"source": self.source, "target": self.target}
+    def folders(self) -> dict[str, str]:
+        return dict.fromkeys(SIDES, _SHARED) if self.shared else _SEPARATE
 
     @property
     def id_type(self) -> IntegerType:
-        return "uint16" if self.source.dtype is self.target.dtype is np.uint16 else "uint32"
+        return "uint16" if all(subwords.dtype is np.uint16 for subwords in self.sides.values()) else "uint32"
 
 
 def given_vocabularies(folder: Path) -> Vocabularies:
@@ -62,10 +61,9 @@ def given_vocabularies(folder: Path) -> Vocabularies:
     if not os.path.isdir(folder):  # noqa: PTH112 (Path.is_dir raises for a name that is too long)
         raise SubwordError(f"there is no folder {folder} to take a vocabulary from")
     if all((folder / name / FILE_NAME).is_file() for name in _SEPARATE.values()):
-        source, target = (Subwords.load(folder / name) for name in _SEPARATE.values())
-        return Vocabularies(source, target, trained)
+        return Vocabularies({side: Subwords.load(folder / name) for side, name in _SEPARATE.items()}, trained)
     shared = Subwords.load(folder / _SHARED if (folder / _SHARED / FILE_NAME).is_file() else folder)
-    return Vocabularies(shared, shared, trained)
+    return Vocabularies(dict.fromkeys(SIDES, shared), trained)
 
 
 def new_vocabularies(
@@ -94,10 +92,10 @@ def new_vocabularies(
         return _learned(lines, vocab_size, sum(spool.bytes[side] for side in sides), notes, what)
 
     if separate:
-        source, target = (learned(f"the {side} vocabulary", side) for side in SIDES)
+        found = {side: learned(f"the {side} vocabulary", side) for side in SIDES}
     else:
-        source = target = learned("the vocabulary", *SIDES)
-    return Vocabularies(source, target, trained, notes)
+        found = dict.fromkeys(SIDES, learned("the vocabulary", *SIDES))
+    return Vocabularies(found, trained, notes)
 
 
 def _learned(lines: Iterator[str], asked: int | None, text_bytes: int, notes: list[str], what: str) -> Subwords:

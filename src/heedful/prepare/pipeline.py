@@ -47,13 +47,10 @@ from heedful.text.bpe_dropout import RandomCuts
 from heedful.text.cleaning import ALWAYS, RULES, Ledger, Rules, first_of_each
 from heedful.text.pairs import ParallelText
 from heedful.text.reading import refuse, require_readable
-from heedful.text.subwords import SMALLEST_VOCABULARY
 
 _REPORT = "report.json"
-BOUNDS = {
-    "vocab_size": Rule("", at_least=SMALLEST_VOCABULARY, at_most=10_000_000),
-    "max_length": Rule("", at_least=2, at_most=1_000_000_000),
-    "max_ratio": Rule("", at_least=1, at_most=1_000_000_000),
+BOUNDS: dict[str, Rule] = {
+    **{item.name: item.metadata["rule"] for item in dataclasses.fields(DataConfig)},
     "sample_pairs": Rule("", at_least=1, at_most=2**63 - 1),
     "bpe_dropout": Rule("", at_least=0, below=1),  # of 1, it would leave no subword whole
     "copies": Rule("", at_least=1, at_most=1000),
@@ -229,7 +226,7 @@ def _report(
         report["vocabulary"][side] = vocabulary_report(*counts, trained=size | vocabularies.trained)
         report["lengths"][side] = lengths_report(counts[0].lengths)
         report["characters"][side] = characters_report(*counts)
-    report["vocabulary"]["shared"] = vocabularies.source is vocabularies.target
+    report["vocabulary"]["shared"] = vocabularies.shared
     if valid:
         report["validation"] = {
             "pairs": {"read": sum(validation.read), "kept": valid.kept},
