@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-import queue
 import sys
-import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,14 +16,10 @@ from heedful.cli.options import AsJson, Flag, Overwrite, Quiet, whole_number
 from heedful.cli.start import is_closed
 from heedful.cli.terminal import new_text, print_json, print_text, progress, require_place, say
 from heedful.errors import SearchError, TextError
-from heedful.files import COMPRESSED
-from heedful.text.reading import LONGEST_LINE, require_readable, text_lines
+from heedful.text.reading import BLOCK_BYTES, LONGEST_LINE, require_readable, text_lines
 
 if TYPE_CHECKING:
     from heedful.search.translator import Translation
-
-_MOST_AT_ONCE = 4096
-"""Lines of standard input that are handed on together."""
 
 
 def translate(
@@ -137,11 +131,7 @@ def score(
         heedful score --model run --source news.en --target news.de
         heedful score --model run --source news.en --target news.de --json > scores.jsonl
     """
-    total = None
-    for path in (source, target):
-        total = _count_lines(path)
-        if path.is_file():  # what cannot be read is said before the model is loaded; a pipe can be read once
-            next(text_lines(path), None)
+    total, _ = map(_count_lines, (source, target))  # what cannot be read is said before the model is loaded
     from heedful.evaluation.translation_scores import perplexity
 
     translator = model.translator()
@@ -178,51 +168,36 @@ def _pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
 
 
 def _count_lines(path: Path) -> int | None:
-    """How many lines a plain file has, for a progress bar; None for a pipe or a compressed file."""
+    """How many lines a file has, for a progress bar, once all can be read; None for a pipe, which can be read once."""
     require_readable(path)
-    if path.suffix in COMPRESSED or not path.is_file():
-        return None
-    with path.open("rb") as file:
-        count, last = 0, b"\n"
-        while block := file.read(1 << 20):
-            count, last = count + block.count(b"\n"), block[-1:]
-    return count + (last != b"\n")
+    return sum(1 for _ in text_lines(path)) if path.is_file() else None
 
 
 def _standard_input() -> Iterator[list[str]]:
     """The lines of standard input, as many together as are there: somebody who types gets an answer to each line."""
     if is_closed(sys.stdin):
         raise TextError("standard input is closed: give text, or --input FILE")
-    waiting: queue.Queue[str | BaseException | None] = queue.Queue(maxsize=_MOST_AT_ONCE)
-
-    def read() -> None:
+    rest, done = b"", 0
+    while data := sys.stdin.buffer.read1(BLOCK_BYTES):
+        *lines, rest = (rest + data).split(b"\n")
+        if len(rest) > LONGEST_LINE:
+            lines.append(rest)
+        good: list[str] = []
         try:
-            lines = iter(lambda: sys.stdin.buffer.readline(LONGEST_LINE), b"")
-            for number, line in enumerate(lines, start=1):
-                waiting.put(_decoded(line, number))
-            waiting.put(None)
-        except BaseException as error:  # handed over: the command raises it
-            waiting.put(error)
-
-    # Not `in_background`: a block ends where nothing more is waiting, which only the queue knows.
-    threading.Thread(target=read, daemon=True, name="standard input").start()
-    while True:
-        block = [waiting.get()]
-        while len(block) < _MOST_AT_ONCE and not waiting.empty():
-            block.append(waiting.get())
-        lines = [item for item in block if isinstance(item, str)]
-        if lines:
-            yield lines
-        if isinstance(end := block[-1], BaseException):
-            raise end
-        if end is None:
-            return
+            for line in lines:
+                good.append(_decoded(line, done + len(good) + 1))
+        finally:  # of a block with a bad line, what comes before it is translated all the same
+            if good:
+                yield good
+        done += len(good)
+    if rest:
+        yield [_decoded(rest, done + 1)]
 
 
 def _decoded(line: bytes, number: int) -> str:
-    if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+    if len(line) > LONGEST_LINE:
         raise TextError(f"standard input, line {number:,}: longer than {LONGEST_LINE:,} bytes: cut it into lines")
-    line = line.removesuffix(b"\n").removesuffix(b"\r")
+    line = line.removesuffix(b"\r")
     if number == 1:
         line = line.removeprefix(b"\xef\xbb\xbf")
     try:
