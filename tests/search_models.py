@@ -11,7 +11,7 @@ from torch import Tensor
 
 from heedful.search.engine import Engine, Hypothesis, Sentence
 from heedful.search.options import SearchOptions
-from heedful.search.spelling import Spelling, forbidden_tables
+from heedful.search.spelling import Spelling
 from heedful.symbols import END, PAD, START
 
 Logits = Callable[[int, tuple[int, ...]], np.ndarray]
@@ -70,13 +70,11 @@ def searched(
     prefix: tuple[int, ...] = (),
     subwords: Sequence[bytes] = (),
 ) -> list[list[Hypothesis]]:
-    """The engine's results for sources of one id each; ``subwords``: what the ids spell, for forbidden texts."""
-    forbidden = None
-    if options.forbidden:
-        forbidden = Spelling(*map(torch.from_numpy, forbidden_tables(options.forbidden, subwords)))
+    """The engine's results for sources of one id each; ``subwords``: what the ids spell, or nothing."""
+    spelling = Spelling.of(options.forbidden, subwords or [b""] * len(logits(sources[0], ())))
     positions = options.limit(1) + 1
     scorer = MadeUpScorer(logits, slots=slots, beams=options.beams, positions=positions)
-    engine = Engine(scorer, options, slots=slots, positions=positions, forbidden=forbidden)
+    engine = Engine(scorer, options, slots=slots, positions=positions, spelling=spelling)
     sentences = [Sentence(number, np.array([source]), prefix) for number, source in enumerate(sources)]
     found = {sentence.number: hypotheses for sentence, hypotheses in engine.run(sentences)}
     return [found[number] for number in range(len(sources))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -34,10 +35,12 @@ def random_model(*, ties: bool) -> Transformer:
     return model
 
 
-def search_on(device: str, model: Transformer, *, graphs: bool = False) -> ModelSearch:
+def search_on(
+    device: str, model: Transformer, *, graphs: bool = False, subwords: Sequence[bytes] = SUBWORDS
+) -> ModelSearch:
     model = model.to(device)
     model.use(padded_attention(model.config))
-    return ModelSearch(model, batch_size=16, graphs=graphs, subwords=SUBWORDS)
+    return ModelSearch(model, batch_size=16, graphs=graphs, subwords=subwords)
 
 
 def sentences(count: int) -> list[Sentence]:
@@ -112,3 +115,25 @@ def test_captured_steps_find_what_a_cpu_finds(method: str, ties: bool, forbidden
         for ids, _ in on_cuda[n]:
             spelled = b"".join(SUBWORDS[id_] for id_ in ids).decode().split()
             assert not {"a1", "b"}.intersection(spelled if forbidden else ())
+
+
+@pytest.mark.parametrize("method", ["beam", "greedy", "sample"])
+@pytest.mark.parametrize("forbidden", [(), ("qqq",)])
+def test_captured_steps_say_nothing_but_text(method: str, forbidden: tuple[str, ...]) -> None:
+    """Most subwords are pieces of characters; captured steps, plain ones and a CPU find the same outputs."""
+    draw = np.random.default_rng(5)
+    characters = [chr(code).encode() for code in draw.integers(0x80, 0xD800, VOCAB)]
+    cut = [(one + other)[draw.integers(0, 3) : draw.integers(3, 6)] for one, other in pairwise(characters)]
+    subwords = [b"", b"", b"", *(bytes([byte]) for byte in range(256)), *cut][:VOCAB]
+    model = random_model(ties=False).double()
+    options = SearchOptions(method=method, max_extra_length=6, forbidden=forbidden)
+    results = [
+        found(search_on(device, model, graphs=graphs, subwords=subwords), sentences(40), options)
+        for device, graphs in (("cpu", False), ("cuda", False), ("cuda", True))
+    ]
+    for n, hypotheses in results[0].items():
+        for other in results[1:]:
+            assert [ids for ids, _ in other[n]] == [ids for ids, _ in hypotheses]
+        for ids, _ in hypotheses:
+            assert "\N{REPLACEMENT CHARACTER}" not in b"".join(subwords[id_] for id_ in ids).decode()
+    assert any(any(subwords[id_][0] & 0xC0 == 0x80 for id_ in some[0][0]) for some in results[0].values())

@@ -14,6 +14,7 @@ that belongs to (seed, sentence, beam, position): a sentence's samples do not de
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -23,13 +24,15 @@ from torch import Tensor
 
 from heedful.data import noise
 from heedful.search.options import SearchOptions
-from heedful.search.spelling import Spelling
-from heedful.symbols import END, PAD, START
+from heedful.search.spelling import BEGIN, Spelling
+from heedful.symbols import END, PAD
 
 CHUNK = 128
 FEWEST = 8
 """Chunks for each score that is wanted, below which choosing among all is as fast on a CPU."""
 _Highest = Callable[[Tensor, int], tuple[Tensor, Tensor]]
+_Choose = Callable[[Tensor], tuple[Tensor, Tensor]]
+"""From the log-probabilities of all words to those of some, and which they are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +54,7 @@ class Hypotheses:
     uniform: Tensor
     """[B, W, T] for samples: the numbers in [0, 1) that choose the words."""
     spelled: Tensor
-    """[B, W] how much of a forbidden text each live hypothesis ends in: a state of `Spelling`."""
+    """[B, W] the state of `Spelling` in which each live hypothesis ends."""
     done: Tensor
     """[B] whether the slot's sentence is finished, or there is none."""
     ended_score: Tensor
@@ -70,37 +73,30 @@ class Hypotheses:
         return self.ids.gather(2, self.length[:, None, None].expand(-1, self.ids.size(1), 1)).squeeze(2)
 
 
-def advance_beams(
-    state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, forbidden: Spelling | None = None
-) -> None:
+def advance_beams(state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, spelling: Spelling) -> None:
     """Take one step in place, given the model's scores for the word after each live hypothesis."""
     width = state.log_probability.size(1)
     at_limit = state.length >= state.limit
-    values, parents, words = _best_continuations(state, logits_BWV, options, forbidden)
+    values, parents, words = _best_continuations(state, logits_BWV, options, spelling)
     ends = words == END
     _keep_ended(state, values.masked_fill(~ends, -torch.inf), parents, options)
     # The first W that do not end: False sorts before True, and a stable sort keeps their order.
     order = ends.to(torch.uint8).sort(dim=1, stable=True).indices[:, :width]
     values, parents, words = (x.gather(1, order) for x in (values, parents, words))
-    _lengthen(state, values, parents, words, forbidden)
+    state.spelled.copy_(spelling.after(state.spelled.gather(1, parents), words))
+    state.log_probability.copy_(values)
+    _append(state, words, _rows(state.rows, parents))
     _mark_done(state, options)
     state.done.logical_or_(at_limit)  # scores that are not numbers would never end otherwise
 
 
 def _best_continuations(
-    state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, forbidden: Spelling | None
+    state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, spelling: Spelling
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The 2W most probable continuations of each slot: log-probabilities, parents and words, best first."""
     count = 2 * logits_BWV.size(1)
-    log_probs_BWV = logits_BWV.log_softmax(-1)
-    forced, forced_values = _forced_word(state, log_probs_BWV, forbidden)
-    _restrict(state, log_probs_BWV, min_length=options.min_length, forbidden=forbidden)
-    values, words = top_words(log_probs_BWV, min(count, log_probs_BWV.size(-1)))
-    # Where only one word is allowed, it takes the first place of each beam and the others fall out.
-    is_forced = (forced >= 0)[:, None, None]
-    first = torch.arange(values.size(-1), device=values.device) == 0
-    values = torch.where(is_forced, torch.where(first, forced_values[..., None], -torch.inf), values)
-    words = torch.where(is_forced, torch.where(first, forced[:, None, None], PAD), words)
+    choose = functools.partial(top_words, count=min(count, logits_BWV.size(-1)))
+    values, words = _allowed(state, logits_BWV.log_softmax(-1), options, spelling, choose=choose)
     values = state.log_probability[..., None] + values
     values, order = values.flatten(1).sort(dim=1, descending=True, stable=True)
     values, order = values[:, :count], order[:, :count]
@@ -121,14 +117,6 @@ def _keep_ended(state: Hypotheses, values: Tensor, parents: Tensor, options: Sea
     old = _rows(state.ended_rows, order.clamp(max=width - 1))
     new = _rows(state.rows, parents.gather(1, (order - width).clamp(min=0)))
     state.ended_rows.copy_(torch.where((order < width)[..., None], old, new))
-
-
-def _lengthen(state: Hypotheses, values: Tensor, parents: Tensor, words: Tensor, forbidden: Spelling | None) -> None:
-    """Make these the live hypotheses."""
-    if forbidden is not None:
-        state.spelled.copy_(forbidden.after(state.spelled.gather(1, parents), words))
-    state.log_probability.copy_(values)
-    _append(state, words, _rows(state.rows, parents))
 
 
 def _mark_done(state: Hypotheses, options: SearchOptions) -> None:
@@ -163,35 +151,61 @@ def _rows(table_BWT: Tensor, beams: Tensor) -> Tensor:
     return table_BWT.gather(1, beams[..., None].expand(-1, -1, table_BWT.size(2)))
 
 
-# What an output must and must not hold: a prefix, a least and a greatest length, forbidden texts
+# What an output must and must not hold: a prefix, a least and a greatest length, what it spells
 
 
-def _forced_word(state: Hypotheses, log_probs_BWV: Tensor, forbidden: Spelling | None = None) -> tuple[Tensor, Tensor]:
-    """For each slot the one word that may come next, -1 where there is a choice; and its log-probabilities, [B, W].
+def _allowed(
+    state: Hypotheses, log_probs_BWV: Tensor, options: SearchOptions, spelling: Spelling, *, choose: _Choose
+) -> tuple[Tensor, Tensor]:
+    """Log-probabilities and words, ``[B, W, some]``: the word that must come next, or what is chosen from those that
+    may; what may not has -∞.
+    """
+    left = (state.limit - state.length - 1).clamp(-1, 126).to(torch.int8)[:, None, None]
+    forced = _forced_word(state)[:, None, None].expand(-1, state.spelled.size(1), 1)
+    is_forced, word = forced >= 0, forced.clamp(min=0)
+    blocked = ~is_forced | (spelling.needed[state.spelled[..., None], word] > left)
+    forced_value = log_probs_BWV.gather(2, word).masked_fill_(blocked, -torch.inf)
+    if options.min_length:
+        too_short = (state.length < options.min_length)[:, None]
+        log_probs_BWV[..., END].masked_fill_(too_short, -torch.inf)
+    if spelling.forbids or options.method == "sample":
+        log_probs_BWV.masked_fill_(spelling.needed[state.spelled] > left, -torch.inf)
+        values, words = choose(log_probs_BWV)
+    else:
+        values, words = _chosen_as_text(state.spelled, log_probs_BWV, left, spelling, choose=choose)
+    values = torch.cat([values.masked_fill(is_forced, -torch.inf), forced_value], -1)
+    return values, torch.cat([words, word], -1)
+
+
+def _chosen_as_text(
+    spelled: Tensor, log_probs_BWV: Tensor, left: Tensor, spelling: Spelling, *, choose: _Choose
+) -> tuple[Tensor, Tensor]:
+    """The same where no text is forbidden, without another pass over the vocabulary, since these are expensive.
+
+    Few words may not follow a complete character and few may follow others: both are looked at by themselves.
+    """
+    begun = (spelled != BEGIN)[..., None]
+    inside = log_probs_BWV[..., spelling.inside]
+    seldom = log_probs_BWV[..., spelling.seldom].masked_fill_(
+        spelling.needed[BEGIN, spelling.seldom] > left, -torch.inf
+    )
+    values, words = choose(log_probs_BWV.index_copy_(-1, spelling.seldom, seldom))
+    if begun.device.type == "cpu" and not begun.any():
+        return values, words
+    inside.masked_fill_(~begun | (spelling.needed[spelled[..., None], spelling.inside] > left), -torch.inf)
+    values = torch.cat([values.masked_fill(begun, -torch.inf), inside], -1)
+    return values, torch.cat([words, spelling.inside.expand_as(inside)], -1)
+
+
+def _forced_word(state: Hypotheses) -> Tensor:
+    """For each slot the one word that may come next, -1 where there is a choice.
 
     It is the prefix's, or the end symbol where the output has reached its limit.
     """
     position = (state.length + 1).clamp(max=state.prefix.size(1) - 1)
     prefix = state.prefix.gather(1, position[:, None]).squeeze(1)
     forced = torch.where(prefix == PAD, -1, prefix)
-    forced = torch.where(state.length >= state.limit, END, forced)
-    index = forced.clamp(min=0)[:, None].expand_as(state.spelled)
-    values = log_probs_BWV.gather(2, index[..., None]).squeeze(2)
-    if forbidden is not None:
-        values = values.masked_fill(forbidden.blocked[0][state.spelled, index], -torch.inf)
-    return forced, values
-
-
-def _restrict(state: Hypotheses, log_probs_BWV: Tensor, *, min_length: int, forbidden: Spelling | None = None) -> None:
-    """Set what may not come next to -∞, in place; column by column, since passes over the vocabulary are expensive."""
-    log_probs_BWV[..., PAD] = -torch.inf
-    log_probs_BWV[..., START] = -torch.inf
-    if min_length:
-        too_short = (state.length < min_length)[:, None]
-        log_probs_BWV[..., END] = torch.where(too_short, -torch.inf, log_probs_BWV[..., END])
-    if forbidden is not None:
-        last = (state.length + 1 >= state.limit).long()[:, None].expand_as(state.spelled)
-        log_probs_BWV.masked_fill_(forbidden.blocked[last, state.spelled], -torch.inf)
+    return torch.where(state.length >= state.limit, END, forced)
 
 
 # The length penalty
@@ -209,30 +223,26 @@ def length_penalty(length: Tensor, alpha: float, *, dtype: torch.dtype = torch.f
 # Samples and greedy search
 
 
-def advance_samples(
-    state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, forbidden: Spelling | None = None
-) -> None:
+def advance_samples(state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, spelling: Spelling) -> None:
     """Take one step in place, given the model's scores for the word after each live hypothesis."""
-    log_probs_BWV = logits_BWV.log_softmax(-1)
-    forced, forced_values = _forced_word(state, log_probs_BWV, forbidden)
-    _restrict(state, log_probs_BWV, min_length=options.min_length, forbidden=forbidden)
-    words = _chosen(state, log_probs_BWV, options)
-    values = log_probs_BWV.gather(2, words[..., None]).squeeze(2)
-    is_forced = (forced >= 0)[:, None]
-    words, values = torch.where(is_forced, forced[:, None], words), torch.where(is_forced, forced_values, values)
-    values = state.log_probability + values
+    choose = _most_probable if options.method == "greedy" else functools.partial(_drawn, state, options)
+    values, words = _allowed(state, logits_BWV.log_softmax(-1), options, spelling, choose=choose)
+    values, place = values.max(-1, keepdim=True)  # all others are -∞
+    values, words = state.log_probability + values.squeeze(-1), words.gather(-1, place).squeeze(-1)
     live = state.log_probability > -torch.inf
     _keep_own(state, values, live & (words == END), options)
-    if forbidden is not None:
-        state.spelled.copy_(forbidden.after(state.spelled, words))
+    state.spelled.copy_(spelling.after(state.spelled, words))
     state.log_probability.copy_(torch.where(live & (words != END), values, -torch.inf))
     _append(state, words)
     state.done.logical_or_((state.log_probability == -torch.inf).all(1))
 
 
-def _chosen(state: Hypotheses, log_probs_BWV: Tensor, options: SearchOptions) -> Tensor:
-    if options.method == "greedy":
-        return log_probs_BWV.argmax(-1)  # of equals the first
+def _most_probable(log_probs_BWV: Tensor) -> tuple[Tensor, Tensor]:
+    words = log_probs_BWV.argmax(-1, keepdim=True)  # of equals the first
+    return log_probs_BWV.gather(-1, words), words
+
+
+def _drawn(state: Hypotheses, options: SearchOptions, log_probs_BWV: Tensor) -> tuple[Tensor, Tensor]:
     vocabulary = log_probs_BWV.size(-1)
     values, words = top_words(log_probs_BWV, min(options.top_k or vocabulary, vocabulary))
     probability = (values / options.temperature).softmax(-1, dtype=torch.float64)
@@ -244,7 +254,7 @@ def _chosen(state: Hypotheses, log_probs_BWV: Tensor, options: SearchOptions) ->
     index = (cumulative <= drawn).sum(-1, keepdim=True)
     # A number a hair below 1 may round up to the whole sum: then the last word that has a probability.
     index = torch.minimum(index, (probability > 0).sum(-1, keepdim=True) - 1).clamp(min=0)
-    return words.gather(-1, index).squeeze(-1)
+    return values.gather(-1, index), words.gather(-1, index)
 
 
 def _keep_own(state: Hypotheses, values: Tensor, ended: Tensor, options: SearchOptions) -> None:

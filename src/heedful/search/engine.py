@@ -18,7 +18,7 @@ from torch import Tensor
 from heedful.model.devices import Captures
 from heedful.search.beam_search import Hypotheses, advance_beams, advance_samples, uniform_numbers
 from heedful.search.options import SearchOptions
-from heedful.search.spelling import Spelling
+from heedful.search.spelling import BEGIN, Spelling
 from heedful.symbols import PAD, START
 
 _STEPS_BETWEEN_LOOKS = 4
@@ -81,12 +81,11 @@ class Engine:
         *,
         slots: int,
         positions: int,
-        forbidden: Spelling | None = None,
+        spelling: Spelling,
         captures: Captures | None = None,
     ) -> None:
         """``positions``: the longest output's words, and one for the start symbol. ``captures``: captures the step."""
-        self._forbidden = forbidden
-        self._scorer, self._options, self._positions = scorer, options, positions
+        self._scorer, self._options, self._positions, self._spelling = scorer, options, positions, spelling
         self._state = self._empty(slots)
         self._advance = advance_beams if options.method == "beam" else advance_samples
         self._captures = captures
@@ -141,7 +140,7 @@ class Engine:
         """Begin new sentences in these slots: one live hypothesis each that holds the start symbol alone."""
         state, options, device = self._state, self._options, self._scorer.device
         self._scorer.place(slots, [sentence.source for sentence in sentences])
-        fresh = {"ids": START, "prefix": PAD, "rows": 0, "length": 0, "spelled": 0, "done": False}
+        fresh = {"ids": START, "prefix": PAD, "rows": 0, "length": 0, "spelled": BEGIN, "done": False}
         fresh |= {"ended_length": 0, "ended_rows": 0}
         fresh |= dict.fromkeys(("log_probability", "ended_score", "ended_log_probability"), -torch.inf)
         for name, value in fresh.items():
@@ -198,4 +197,4 @@ class Engine:
     def _step(self, reach: int | None = None) -> None:
         state = self._state
         logits = self._scorer.step(state.last_ids, state.length, state.rows, reach=reach)
-        self._advance(state, logits, self._options, self._forbidden)
+        self._advance(state, logits, self._options, self._spelling)

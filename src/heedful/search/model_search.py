@@ -23,7 +23,7 @@ from heedful.model.transformer import Transformer
 from heedful.search.cached_decoder import CachedDecoder, padded_ids
 from heedful.search.engine import Engine, Hypothesis, Sentence
 from heedful.search.options import SearchOptions
-from heedful.search.spelling import Spelling, forbidden_tables
+from heedful.search.spelling import Spelling
 from heedful.symbols import START
 
 SLOTS = {"cpu": 32, "cuda": 256}
@@ -51,14 +51,14 @@ class ModelSearch:
     ) -> None:
         """``half``: compute in bfloat16 (see `in_half_precision`); ``graphs``: capture the steps, on CUDA.
 
-        ``subwords``: the bytes of each id of the output, which only forbidden texts need.
+        ``subwords``: the bytes of each id of the output; without them an output need not be text.
         """
         self.model, self._half, self._graphs, self._subwords = model.eval(), half, graphs, subwords
         self.device = model.embedding.weight.device
         self._slots = batch_size or SLOTS[self.device.type]
         self._engines: dict[tuple[int, SearchOptions], Engine] = {}
         self._captures: Captures | None = None
-        self._forbidden: tuple[tuple[str, ...], Spelling | None] = ((), None)
+        self._spelling: tuple[tuple[str, ...], Spelling] | None = None
 
     def search(
         self, sentences: Sequence[Sentence], options: SearchOptions
@@ -75,17 +75,14 @@ class ModelSearch:
         for group, engine in zip(groups, engines, strict=True):
             yield from engine.run(group)
 
-    def forbidden(self, options: SearchOptions) -> Spelling | None:
-        """The automaton of the options' forbidden texts; kept, since making it takes a tenth of a second and more."""
-        if not options.forbidden:
-            return None
-        if options.forbidden != self._forbidden[0]:
-            assert self._subwords, "who forbids texts must say how ids are spelled"
+    def spelling(self, options: SearchOptions) -> Spelling:
+        """What an output may spell; kept, since working it out takes a tenth of a second and more."""
+        if self._spelling is None or self._spelling[0] != options.forbidden:
+            assert self._subwords or not options.forbidden, "who forbids texts must say how ids are spelled"
             missing = self.model.embedding.weight.size(0) - len(self._subwords)
-            tables = forbidden_tables(options.forbidden, [*self._subwords, *[b""] * missing])
-            following, blocked = (torch.from_numpy(table).to(self.device) for table in tables)
-            self._forbidden = options.forbidden, Spelling(following, blocked)
-        return self._forbidden[1]
+            subwords = [*self._subwords, *[b""] * missing]
+            self._spelling = options.forbidden, Spelling.of(options.forbidden, subwords, device=self.device)
+        return self._spelling[1]
 
     def _kept_engine(self, source_positions: int, options: SearchOptions) -> Engine:
         if any(kept != options for _, kept in self._engines):
@@ -113,8 +110,8 @@ class ModelSearch:
             encoded_together=min(_ENCODED_TOGETHER, slots) if fixed else 0,
             captures=self._captures,
         )
-        forbidden = self.forbidden(options)
-        return Engine(decoder, options, slots=slots, positions=positions, forbidden=forbidden, captures=self._captures)
+        spelling = self.spelling(options)
+        return Engine(decoder, options, slots=slots, positions=positions, spelling=spelling, captures=self._captures)
 
     def _require_memory(self, slots: int, beams: int, positions: int, source_positions: int) -> None:
         """Ask before taking: on a CPU the kernel ends a process that has taken too much."""
@@ -143,10 +140,10 @@ class ModelSearch:
         return config.max_positions if config.positions == "learned" else None
 
     def _check(self, sentences: Sequence[Sentence], options: SearchOptions) -> None:
-        most, forbidden = self.most_positions, self.forbidden(options)
+        most, spelling = self.most_positions, self.spelling(options)
         for prefix in {sentence.prefix for sentence in sentences}:
-            if forbidden is not None and not forbidden.allows(prefix):
-                raise SearchError("the prefix holds a text that is forbidden: no output can have both")
+            if not spelling.allows(prefix):
+                raise SearchError("the prefix holds a text that is forbidden, or U+FFFD: no output can hold that")
         for sentence in sentences:
             length = len(sentence.source) + 1
             if most is not None and length > most:

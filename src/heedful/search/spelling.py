@@ -1,9 +1,12 @@
-"""Texts that no output may hold.
+"""What an output may spell: text in UTF-8, and none of the texts that are forbidden.
 
-A text may be spelled by any subwords, cut anywhere, even inside a character. So it is looked for in the bytes
-of an output by an automaton, whose step over every subword from every state is worked out once. It matches where the
-text stands as a whole word: a letter or digit at its end may not have another beside it. What is no letter or digit
-(a full stop, a space), and letters of scripts that put no spaces between words, match anywhere.
+Subwords are bytes, cut anywhere, even inside a character, and any of them may spell a text. So an automaton follows
+the bytes of an output; its step over every subword from every state is worked out once. A byte that makes no
+character is not taken, nor U+FFFD, which stands for such bytes, and an output ends only where a character has ended.
+
+A forbidden text matches where it stands as a whole word: a letter or digit at its end may not have another beside it.
+What is no letter or digit (a full stop, a space), and letters of scripts that put no spaces between words, match
+anywhere.
 """
 
 from __future__ import annotations
@@ -14,10 +17,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from heedful.errors import SearchError
-from heedful.symbols import END
+from heedful.symbols import END, PAD, START
 from heedful.text.subwords import SYMBOLS
 
 _WITHOUT_SPACES = (
@@ -28,7 +32,10 @@ _WITHOUT_SPACES = (
     (0xF900, 0xFAFF),
     (0x20000, 0x3FFFF),
 )
-_START, _FOUND, _NOTHING = 0, 1, -1
+BEGIN = 0
+"""The state in which an output begins; without forbidden texts that in which every character is complete."""
+_FOUND, _NOTHING = 1, -1
+_NEVER = 127
 _OTHER = "\n"
 """Stands for characters that are in no text: this one never is, since a line's end is shown as a space."""
 _MOST_BYTES = 1 << 30
@@ -37,12 +44,26 @@ _MOST_BYTES = 1 << 30
 
 @dataclass(frozen=True, eq=False)
 class Spelling:
-    """The automaton of forbidden texts; its states say how much of them a hypothesis ends in."""
+    """The automaton; a state says in which bytes of a character, and of the forbidden texts, a hypothesis ends."""
 
     following: Tensor
     """[states, V] int16: the state after each subword."""
-    blocked: Tensor
-    """[2, states, V]: the subwords that may not come next; in the second, when only the end can come after them."""
+    needed: Tensor
+    """[states, V] int8: the fewest words that must come after each subword before an output may end."""
+    seldom: Tensor
+    """The subwords that may not always follow a complete character; any other may, if no text is forbidden."""
+    inside: Tensor
+    """The subwords that may follow where a character has begun, if no text is forbidden."""
+    forbids: bool
+    """Whether any text is forbidden."""
+
+    @classmethod
+    def of(cls, texts: Sequence[str], subwords: Sequence[bytes], *, device: torch.device | None = None) -> Spelling:
+        """The automaton for these forbidden texts, given the bytes of each id."""
+        following, needed = (torch.from_numpy(table).to(device) for table in _tables(texts, subwords))
+        seldom = (needed[BEGIN] > 0).nonzero().squeeze(1)
+        inside = (needed[_FOUND + 1 :] < _NEVER).any(0).nonzero().squeeze(1)
+        return cls(following, needed, seldom, inside, forbids=bool(texts))
 
     def after(self, states: Tensor, words: Tensor) -> Tensor:
         """The states of hypotheses that take one word more."""
@@ -50,21 +71,21 @@ class Spelling:
 
     def allows(self, words: Sequence[int]) -> bool:
         """Whether an output may begin with these words."""
-        state = _START
+        state = BEGIN
         for word in words:
-            if self.blocked[0, state, word]:
+            if self.needed[state, word] == _NEVER:
                 return False
             state = int(self.following[state, word])
         return True
 
 
-def forbidden_tables(texts: Sequence[str], subwords: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
-    """`Spelling`'s tables for these texts, given the bytes of each id."""
+def _tables(texts: Sequence[str], subwords: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    """`Spelling`'s tables, ``following`` and ``needed``."""
     too_many = SearchError(f"{len(texts):,} forbidden texts are too many: {sum(map(len, texts)):,} characters together")
     most = min(_MOST_BYTES // (4 * len(subwords)), np.iinfo(np.int16).max)
     if sum(map(len, texts)) > most:
         raise too_many
-    by_byte, ends = _automaton(sorted({form for text in texts for form in _forms(text)}))
+    by_byte, may_end = _automaton(sorted({form for text in texts for form in _forms(text)}))
     if len(by_byte) > most:
         raise too_many
     lengths = np.array([len(subword) for subword in subwords])
@@ -78,10 +99,20 @@ def forbidden_tables(texts: Sequence[str], subwords: Sequence[bytes]) -> tuple[n
         states[:, :going] = by_byte[states[:, :going], letters[:going, column]]
     following = np.empty_like(states)
     following[:, order] = states
-    blocked = np.repeat((following == _FOUND)[None], 2, axis=0)
-    blocked[1] |= ends[following]
-    blocked[:, :, END] = ends
-    return following, blocked
+    return following, _needed(following, may_end)
+
+
+def _needed(following: np.ndarray, may_end: np.ndarray) -> np.ndarray:
+    """By ways of one more word each time, until there are no shorter ones."""
+    shortest = np.where(may_end, 0, _NEVER).astype(np.int8)
+    while True:
+        needed = shortest[following]
+        needed[:, [PAD, START, END]] = _NEVER
+        shorter = np.minimum(shortest, np.minimum(needed.min(1), _NEVER - 1) + 1)
+        if (shorter == shortest).all():
+            needed[:, END] = np.where(may_end, -1, _NEVER)  # it takes no place of its own
+            return needed
+        shortest = shorter
 
 
 def _forms(text: str) -> set[str]:
@@ -90,7 +121,7 @@ def _forms(text: str) -> set[str]:
 
 
 def _automaton(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The states' steps by byte, [states, 256] int16; and in which states an output may not end.
+    """The states' steps by byte, [states, 256]; and in which states an output may end.
 
     A state is one of those between characters, or stands for the bytes of a character that is not complete: where each
     next byte leads. Those that lead to the same states are one, so there are few.
@@ -99,25 +130,24 @@ def _automaton(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     kind_of = _letters().astype(np.int32)  # characters that are in no text are of kind 0 or, letters, 1
     kinds = [(_OTHER, False), (_OTHER, True), *((one, bool(kind_of[ord(one)])) for one in alphabet)]
     kind_of[[ord(one) for one in alphabet]] = np.arange(2, len(kinds))
-    between, ends = _by_character(texts, kinds)
+    kind_of[ord("\N{REPLACEMENT CHARACTER}")] = _NOTHING
+    between, may_end = _by_character(texts, kinds)
     first, blocks = _utf_8(kind_of, len(kinds))
-    incomplete: dict[tuple[int, bytes], int] = {}
-    rows = np.full((len(between), 256), _FOUND)
+    incomplete: dict[bytes, int] = {}
+    rows = np.full((len(between), 256), _FOUND, np.int32)
     for state in {*range(len(between))} - {_FOUND}:
-        broken = between[state][kind_of[ord("\N{REPLACEMENT CHARACTER}")]]
-        after = np.array([*between[state], *[_NOTHING] * (len(blocks) + 1)])
+        after = np.array([*between[state], *[_FOUND] * (len(blocks) + 1)], np.int32)  # the last for what is nowhere
         for place, block in enumerate(blocks, start=len(kinds)):
-            key = broken, after[block].tobytes()
-            after[place] = incomplete.setdefault(key, len(between) + len(incomplete))
-        rows[state] = np.where(first == _NOTHING, broken, after[first])
-    by_byte = np.concatenate([rows, rows[[broken for broken, _ in incomplete]]])
-    nexts = np.array([np.frombuffer(after, by_byte.dtype) for _, after in incomplete])
-    by_byte[len(rows) :, 0x80:0xC0] = np.where(nexts == _NOTHING, by_byte[len(rows) :, 0x80:0xC0], nexts)
-    return by_byte, np.array([*ends, *(ends[broken] for broken, _ in incomplete)])
+            after[place] = incomplete.setdefault(after[block].tobytes(), len(between) + len(incomplete))
+        rows[state] = after[first]
+    by_byte = np.full((len(between) + len(incomplete), 256), _FOUND, np.int32)
+    by_byte[: len(between)] = rows
+    by_byte[len(between) :, 0x80:0xC0] = [np.frombuffer(after, np.int32) for after in incomplete]
+    return by_byte, np.array([*may_end, *[False] * len(incomplete)])
 
 
 def _by_character(texts: Sequence[str], kinds: Sequence[tuple[str, bool]]) -> tuple[list[list[int]], list[bool]]:
-    """The states between characters: where each kind of character leads, and whether an output may not end there.
+    """The states between characters: where each kind of character leads, and whether an output may end there.
 
     A state is what is still to come of the texts that have begun (nothing, where the next character decides), and
     whether the last character was a letter; None, once a text has been found.
@@ -125,7 +155,7 @@ def _by_character(texts: Sequence[str], kinds: Sequence[tuple[str, bool]]) -> tu
     beginnings: dict[str, set[str]] = {}
     for text in texts:
         beginnings.setdefault(text[0], set()).add(text[1:])
-    numbers: dict[tuple[frozenset[str], bool] | None, int] = {(frozenset(), False): _START, None: _FOUND}
+    numbers: dict[tuple[frozenset[str], bool] | None, int] = {(frozenset(), False): BEGIN, None: _FOUND}
 
     def after(state: tuple[frozenset[str], bool] | None, character: str, letter: bool) -> int:
         if state is None or ("" in state[0] and not letter):
@@ -134,13 +164,13 @@ def _by_character(texts: Sequence[str], kinds: Sequence[tuple[str, bool]]) -> tu
         if not (state[1] and letter):
             rests |= beginnings.get(character, set())
         found = "" in rests and not letter
-        return _FOUND if found else numbers.setdefault((frozenset(rests), letter), len(numbers))
+        return _FOUND if found else numbers.setdefault((frozenset(rests), letter and bool(texts)), len(numbers))
 
     rows: list[list[int]] = []
     while len(rows) < len(numbers):
         state = list(numbers)[len(rows)]
         rows.append([after(state, *kind) for kind in kinds])
-    return rows, [state is None or "" in state[0] for state in numbers]
+    return rows, [state is not None and "" not in state[0] for state in numbers]
 
 
 def _utf_8(kind_of: np.ndarray, count: int) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -166,7 +196,7 @@ def _utf_8(kind_of: np.ndarray, count: int) -> tuple[np.ndarray, list[np.ndarray
 def _letters() -> np.ndarray:
     """For each code point whether it makes one word with its neighbours."""
     letters = np.ones(0x110000, bool)
-    letters[[0x20, ord("\N{REPLACEMENT CHARACTER}")]] = False
+    letters[0x20] = False
     for first, last in (*SYMBOLS, *_WITHOUT_SPACES):
         letters[first : last + 1] = False
     letters[ord("_")] = True
