@@ -37,7 +37,7 @@ CEILINGS = {
     "search": (10, 1870),
     "runs": (8, 1350),
     "prepare": (5, 850),
-    "model": (18, 1850),
+    "model": (15, 1910),
     "data": (6, 990),
     "text": (6, 920),
     "evaluation": (7, 820),

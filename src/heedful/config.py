@@ -132,7 +132,7 @@ class TrainingConfig(_Section):
     log_steps: int = setting(50, "steps between two lines of metrics", 1, 10**9)
     max_skipped: int = setting(10, "steps in a row without a finite loss and gradient that end the run", 1, 10**9)
     precision: str = setting("auto", "auto: bfloat16 on CUDA, else float32", choices=("auto", "bfloat16", "float32"))
-    compile: bool = setting(True, "compile the layers on CUDA, which takes a minute at the start")
+    compile: bool = setting(True, "capture whole steps as graphs on CUDA, which takes seconds at the start")
     seed: int = setting(1, "the one number all randomness comes from", 0, 2**63 - 1)
 
 

@@ -83,7 +83,7 @@ def demo() -> Config:
     """For the generated text of `heedful demo`: minutes on two CPU cores.
 
     No dropout, since no sentence comes more than a few times. A validation translates one sentence, so that one can
-    watch. Nothing is compiled on CUDA: that alone would take longer than the training.
+    watch. Nothing is captured on CUDA: that would take longer than it spares.
     """
     sizes = _sizes(128, layers=2) | {"num_heads": 4, "dropout": 0.0, "vocab_size": 4000}
     schedule = {"steps": 1500, "warmup_steps": 300, "learning_rate_scale": 0.5, "compile": False}

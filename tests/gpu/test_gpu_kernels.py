@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from heedful.model import cuda_operators
+from heedful.model import cuda_sublayers
+from heedful.model.attention_kernels import Attend, equation_1, interval
+from heedful.model.cuda_sublayers import _Noise
 from heedful.model.interval_attention import interval_attention, plain_interval_attention
-from heedful.model.masks import Intervals, Packed, packed_intervals
+from heedful.model.masks import AttentionPattern, Intervals, Packed, packed_intervals
+from heedful.model.stacks import DecoderLayer, EncoderLayer
 
 TOLERANCE = {torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 1.5e-2}
 """Relative errors of outputs and gradients."""
@@ -100,12 +103,11 @@ def test_dropout_of_attention_weights_keeps_its_share_and_has_its_own_gradient()
     torch.manual_seed(3)
     layout = packed([40, 24])
     intervals = packed_intervals(layout, layout)
-    bounds = intervals.first, intervals.end, intervals.first_query, intervals.end_query
-    seed = torch.tensor([7], device="cuda")
+    noise = _Noise(0.25, torch.tensor([7], device="cuda"))
     q, k, v = (torch.randn(64, 2, 64, device="cuda", requires_grad=True) for _ in range(3))
 
     def attend(values: Tensor) -> Tensor:
-        return cuda_operators._attention(q, k, values, *bounds, seed, 0.25)[0]
+        return cuda_sublayers._Attention.apply(q, k, values, intervals, noise)
 
     unit = torch.eye(64, device="cuda")[:, None].expand(64, 2, 64).contiguous()
     kept = (attend(unit) > 0).permute(1, 0, 2)  # [heads, queries, keys]
@@ -129,34 +131,77 @@ def test_add_and_norm_is_layer_norm_of_the_sum(dtype: torch.dtype, d_model: int,
     norm = nn.LayerNorm(d_model, device="cuda")
     nn.init.normal_(norm.weight)
     nn.init.normal_(norm.bias)
-    x, s = (torch.randn(77, d_model, device="cuda", dtype=dtype, requires_grad=True) for _ in range(2))
-    seed, d_y = torch.tensor([5], device="cuda"), torch.randn(77, d_model, device="cuda", dtype=dtype)
-    y = cuda_operators._add_and_norm(x, s, norm.weight, norm.bias, seed, dropout, norm.eps)
-    found = torch.autograd.grad(y, (x, s, norm.weight, norm.bias), d_y)
-    kept = (found[1] != 0).double() if dropout else torch.ones_like(x, dtype=torch.float64)
+    x, s, d_y = (torch.randn(77, d_model, device="cuda", dtype=dtype) for _ in range(3))
+    noise = _Noise(dropout, torch.tensor([5], device="cuda"))
+    y, statistics = cuda_sublayers._normalised(x, s, norm.weight, norm.bias, norm.eps, noise)
+    d_x, d_s, sums = cuda_sublayers._norm_gradients(d_y, x, s, norm.weight, statistics, noise)
+    kept = (d_s != 0).double() if dropout else torch.ones_like(x, dtype=torch.float64)
     assert kept.mean().item() == pytest.approx(1 - dropout, abs=0.03)
     exact = [t.detach().double().requires_grad_() for t in (x, s, norm.weight, norm.bias)]
     z = exact[0] + exact[1] * kept / (1 - dropout)
     expected = F.layer_norm(z, (d_model,), exact[2], exact[3], norm.eps)
     gradients = torch.autograd.grad(expected, exact, d_y.double())
-    for one, other in zip((y.detach(), *found), (expected.detach(), *gradients), strict=True):
-        assert relative_error(one, other) < TOLERANCE[dtype]
+    found = (y, d_x, d_s, sums[0], sums[1], sums[2])
+    for one, other in zip(found, (expected.detach(), *gradients, gradients[1].sum(0)), strict=True):
+        assert relative_error(one.detach(), other) < TOLERANCE[dtype]
+
+
+LAYERS: dict[str, dict[str, int]] = {
+    "512": {"d_model": 512, "num_heads": 8, "d_ff": 2048},
+    "d_k, d_v": {"d_model": 96, "num_heads": 4, "d_ff": 200, "d_k": 12, "d_v": 40},
+}
+
+
+@pytest.mark.parametrize("sizes", LAYERS)
+def test_layers_by_hand_are_the_plain_ones_with_their_gradients(sizes: str) -> None:
+    """Against equation 1 and PyTorch's own gradients in float64; the end of a line that belongs to nobody included."""
+    torch.manual_seed(2)
+    lengths = [5, 33, 2, 60, 17]
+    source, target = (
+        Packed(torch.tensor([0, *more], device="cuda").cumsum(0).int(), tokens=128, max_length=64)
+        for more in (lengths, lengths[::-1])
+    )
+    patterns = [
+        AttentionPattern(queries, keys, causal, packed_intervals(queries, keys, causal=causal))
+        for queries, keys, causal in ((source, source, False), (target, source, False), (target, target, True))
+    ]
+    real = torch.arange(128, device="cuda") < sum(lengths)
+    state: list[dict[str, Tensor]] = []
+    x, y, d_output = (torch.randn(128, LAYERS[sizes]["d_model"], device="cuda", dtype=torch.float64) for _ in range(3))
+
+    def results(attend: Attend, kind: torch.dtype, *, half: bool = False) -> list[Tensor]:
+        encoder = EncoderLayer(**LAYERS[sizes], dropout=0.0, attend=attend)
+        decoder = DecoderLayer(**LAYERS[sizes], dropout=0.0, self_attend=attend, cross_attend=attend)
+        for number, layer in enumerate((encoder, decoder)):
+            layer.to("cuda", kind)
+            if len(state) < 2:
+                state.append({name: torch.randn_like(value) * 0.1 for name, value in layer.state_dict().items()})
+            layer.load_state_dict({name: value.to(kind) for name, value in state[number].items()})
+        inputs = [tensor.to(kind).requires_grad_() for tensor in (x, y)]
+        with torch.autocast("cuda", torch.bfloat16, enabled=half):
+            stream = [tensor.bfloat16() if half else tensor for tensor in inputs]
+            output = decoder(stream[1], encoder(stream[0], patterns[0]), patterns[1], patterns[2])
+        wanted = [*inputs, *encoder.parameters(), *decoder.parameters()]
+        gradient = (d_output * real[:, None]).to(output.dtype)
+        return [output[real].detach(), *torch.autograd.grad(output, wanted, gradient)]
+
+    exact = results(equation_1, torch.float64)
+    single, by_hand = results(interval, torch.float32), results(interval, torch.float32, half=True)
+    plain = results(equation_1, torch.float32, half=True)
+    for expected, fine, rough, usual in zip(exact, single, by_hand, plain, strict=True):
+        if expected.norm() > 1e-6:  # the keys' bias changes nothing
+            assert relative_error(fine, expected) < 1e-4
+            assert relative_error(rough, expected) < 1.5 * relative_error(usual, expected)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_linear_relu_is_a_relu_of_a_linear_map(dtype: torch.dtype) -> None:
     torch.manual_seed(2)
     linear = nn.Linear(64, 200, device="cuda", dtype=dtype)
-    x = torch.randn(3, 50, 64, device="cuda", dtype=dtype, requires_grad=True)
-    h = cuda_operators.linear_relu(x, linear)
-    d_h = torch.randn_like(h)
-    found = torch.autograd.grad(h, (x, linear.weight, linear.bias), d_h)
-    exact = [t.detach().double().requires_grad_() for t in (x, linear.weight, linear.bias)]
-    # The same units are on: near 0 rounding decides.
-    expected = F.linear(*exact) * (h > 0)
-    gradients = torch.autograd.grad(expected, exact, d_h.double())
-    for one, other in zip((h.detach(), *found), (expected.detach(), *gradients), strict=True):
-        assert relative_error(one, other) < TOLERANCE[dtype]
+    x = torch.randn(3, 50, 64, device="cuda", dtype=dtype)
+    with torch.no_grad():
+        found = cuda_sublayers.linear_relu(x, linear)
+        assert relative_error(found, linear.double()(x.double()).relu()) < TOLERANCE[dtype]
 
 
 @pytest.mark.parametrize("words", [100, 3001, 37_000])

@@ -19,8 +19,6 @@ from heedful.training.step import Trainer, precision_for
 BUDGETS = ("training.source_tokens=8192", "training.target_tokens=8192")
 
 
-# dynamo's own look at the inputs
-@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning")
 @pytest.mark.parametrize("preset", ["small", "base"])
 def test_the_estimate_is_within_a_quarter_of_what_captured_steps_take(preset: str, tmp_path: Path) -> None:
     data, device = write_toy(tmp_path / "toy", task="copy", pairs=6000), torch.device("cuda")

@@ -59,14 +59,11 @@ def batches_of(corpus: Corpus, config: Config) -> Batches:
 
 
 def new_trainer(config: Config, corpus: Corpus, how: str) -> Trainer:
-    """A trainer with the run's initial weights: plain, compiled, or captured."""
-    torch._dynamo.reset()
+    """A trainer with the run's initial weights: plain or captured."""
     precision = precision_for(config, CUDA)
     trainer = Trainer(built_model(config, corpus, precision), config, precision=precision, world=World())
-    if how != "plain":
+    if how == "captured":
         trainer.accelerate()
-    if how == "compiled":
-        trainer._add, trainer._finish = trainer._add_gradient, trainer._update
     return trainer
 
 
@@ -111,11 +108,9 @@ def test_a_validation_with_longer_sentences_does_not_change_captured_steps(short
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
-def test_captured_compiled_and_plain_steps_have_the_same_losses(short: Corpus, dropout: float) -> None:
-    """With dropout only captured and compiled draw the same noise: the compiler draws in another order."""
-    config = configured(f"model.dropout={dropout}")
+def test_captured_and_plain_steps_have_the_same_losses(short: Corpus, dropout: float) -> None:
+    config = configured(f"model.dropout={dropout}", f"model.attention_dropout={dropout}")
     steps = [batches_of(short, config).step(number) for number in range(1, 13)]
-    found = {how: losses(new_trainer(config, short, how), steps) for how in ("plain", "compiled", "captured")}
-    assert found["captured"] == pytest.approx(found["compiled"], rel=1e-3)
-    assert found["captured"] == pytest.approx(found["plain"], rel=2e-3 if dropout == 0 else 0.1)
+    found = {how: losses(new_trainer(config, short, how), steps) for how in ("plain", "captured")}
+    assert found["captured"] == pytest.approx(found["plain"], rel=1e-3)
     assert found["captured"][-1] < found["captured"][0]

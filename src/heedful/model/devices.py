@@ -11,7 +11,7 @@ from torch import Tensor
 from heedful.errors import HeedfulError
 
 WARM_UP = 2
-"""Runs before a capture: the first compiles, the second allocates as the captured one will."""
+"""Runs before a capture: the first compiles kernels, the second allocates as the captured one will."""
 
 
 def chosen_device(wanted: str, *, error: type[HeedfulError]) -> torch.device:
@@ -36,6 +36,11 @@ def computes_in_half(wanted: str, device: torch.device, *, error: type[HeedfulEr
             f"{setting} = bfloat16 needs CUDA (such products kill the process on some CPUs): take auto or float32"
         )
     return wanted == "bfloat16" or (wanted == "auto" and device.type == "cuda")
+
+
+def has_kernels(x: Tensor) -> bool:
+    """Whether a tensor is computed with by kernels of our own: on CUDA, unless in float64, which is for proofs."""
+    return x.is_cuda and x.dtype != torch.float64
 
 
 class Captures:

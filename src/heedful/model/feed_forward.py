@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from heedful.errors import ShapeError
-from heedful.model.cuda_operators import has_kernels, linear_relu
+from heedful.model.cuda_sublayers import linear_relu
+from heedful.model.devices import has_kernels
 from heedful.model.initialization import initialize_linear
 
 
@@ -34,4 +36,5 @@ class PositionwiseFeedForward(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if x.size(-1) != self.d_model:
             raise ShapeError(f"x is {list(x.shape)}, but must be [..., d_model={self.d_model}]")
-        return self.w_2(linear_relu(x, self.w_1) if has_kernels(x) else self.w_1(x).relu())
+        fast = has_kernels(x) and not torch.is_grad_enabled()
+        return self.w_2(linear_relu(x, self.w_1) if fast else self.w_1(x).relu())

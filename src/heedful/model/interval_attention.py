@@ -17,7 +17,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from heedful.model.cuda_operators import attend_to_intervals, has_kernels
+from heedful.model.cuda_sublayers import attend_to_intervals
+from heedful.model.devices import has_kernels
 from heedful.model.masks import Intervals
 
 

@@ -121,7 +121,7 @@ class AttentionPattern:
         """The pattern as a boolean tensor: padded ``[batch, 1, queries or 1, keys]``, packed ``[queries, keys]``.
 
         It grows with the product of the lengths; kernels that avoid that read the layouts instead. Not kept, since
-        making it again costs nothing beside a layer, and a compiler cannot see into what is kept.
+        making it again costs nothing beside a layer.
         """
         if isinstance(self.queries, Padded) and isinstance(self.keys, Padded):
             mask = self.keys.real[:, None, None, :]

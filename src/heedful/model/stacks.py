@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from heedful.config import ModelConfig
-from heedful.model.attention_kernels import Attend, AttentionChoice, Where, equation_1
-from heedful.model.cuda_operators import add_and_norm, has_kernels
+from heedful.model.attention_kernels import Attend, AttentionChoice, Where, equation_1, interval
+from heedful.model.cuda_sublayers import add_and_norm, attention_sublayer, feed_forward_sublayer
+from heedful.model.devices import has_kernels
 from heedful.model.feed_forward import PositionwiseFeedForward
+from heedful.model.masks import AttentionPattern
 from heedful.model.multi_head_attention import MultiHeadAttention, require_probability
 
 
 class AddAndNorm(nn.Module):
     """The box "Add & Norm" of Figure 1: dropout on the sub-layer's output, the residual sum, then normalisation.
 
-    On CUDA it is one kernel each way. The result is of the type of ``x``.
+    The result is of the type of ``x``.
     """
 
     def __init__(self, *, d_model: int, dropout: float) -> None:
@@ -29,9 +32,25 @@ class AddAndNorm(nn.Module):
         self.norm = nn.LayerNorm(d_model)
 
     def forward(self, x: Tensor, sublayer_output: Tensor) -> Tensor:
-        if has_kernels(x):
-            return add_and_norm(x, sublayer_output, self.norm, dropout=self.dropout.p if self.training else 0.0)
+        if has_kernels(x) and not (self.training or torch.is_grad_enabled()):
+            return add_and_norm(x, sublayer_output, self.norm)
         return self.norm(x + self.dropout(sublayer_output)).to(x.dtype)
+
+    def attended(self, x: Tensor, memory: Tensor, attention: MultiHeadAttention, mask: Where) -> Tensor:
+        """The sub-layer that attends from ``x`` to ``memory``; on packed sentences and CUDA by hand, both ways."""
+        if attention.attend is interval and isinstance(mask, AttentionPattern) and mask.intervals and has_kernels(x):
+            return attention_sublayer(x, memory, attention, self.norm, mask.intervals, dropout=self._share)
+        return self(x, attention(x, memory, memory, mask)[0])
+
+    def transformed(self, x: Tensor, feed_forward: PositionwiseFeedForward) -> Tensor:
+        """The sub-layer of the feed-forward network; on packed sentences and CUDA by hand, both ways."""
+        if has_kernels(x) and x.dim() == 2:
+            return feed_forward_sublayer(x, feed_forward, self.norm, dropout=self._share)
+        return self(x, feed_forward(x))
+
+    @property
+    def _share(self) -> float:
+        return self.dropout.p if self.training else 0.0
 
 
 class EncoderLayer(nn.Module):
@@ -66,9 +85,8 @@ class EncoderLayer(nn.Module):
         self.add_and_norm_2 = AddAndNorm(d_model=d_model, dropout=dropout)
 
     def forward(self, x: Tensor, mask: Where = None) -> Tensor:
-        attended, _ = self.self_attention(x, x, x, mask)
-        x = self.add_and_norm_1(x, attended)
-        return self.add_and_norm_2(x, self.feed_forward(x))
+        x = self.add_and_norm_1.attended(x, x, self.self_attention, mask)
+        return self.add_and_norm_2.transformed(x, self.feed_forward)
 
 
 class Encoder(nn.Module):
@@ -77,11 +95,7 @@ class Encoder(nn.Module):
     def __init__(self, config: ModelConfig, *, attention: AttentionChoice) -> None:
         super().__init__()
         self.layers = nn.ModuleList(
-            EncoderLayer(
-                **layer_sizes(config),
-                attend=attention.self_attend,
-            )
-            for _ in range(config.encoder_layers)
+            EncoderLayer(**_layer_sizes(config), attend=attention.self_attend) for _ in range(config.encoder_layers)
         )
 
     def forward(self, x: Tensor, mask: Where = None) -> Tensor:
@@ -129,11 +143,9 @@ class DecoderLayer(nn.Module):
 
     def forward(self, x: Tensor, memory: Tensor, source_mask: Where = None, target_mask: Where = None) -> Tensor:
         """``source_mask`` says which positions of ``memory`` may be attended to, ``target_mask`` which of ``x``."""
-        attended, _ = self.self_attention(x, x, x, target_mask)
-        x = self.add_and_norm_1(x, attended)
-        attended, _ = self.cross_attention(x, memory, memory, source_mask)
-        x = self.add_and_norm_2(x, attended)
-        return self.add_and_norm_3(x, self.feed_forward(x))
+        x = self.add_and_norm_1.attended(x, x, self.self_attention, target_mask)
+        x = self.add_and_norm_2.attended(x, memory, self.cross_attention, source_mask)
+        return self.add_and_norm_3.transformed(x, self.feed_forward)
 
 
 class Decoder(nn.Module):
@@ -143,7 +155,7 @@ class Decoder(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList(
             DecoderLayer(
-                **layer_sizes(config),
+                **_layer_sizes(config),
                 self_attend=attention.self_attend,
                 cross_attend=attention.cross_attend,
             )
@@ -156,7 +168,7 @@ class Decoder(nn.Module):
         return x
 
 
-def layer_sizes(config: ModelConfig) -> dict[str, Any]:
+def _layer_sizes(config: ModelConfig) -> dict[str, Any]:
     """What the layers of both stacks are made with."""
     return {
         "d_model": config.d_model,

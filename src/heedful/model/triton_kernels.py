@@ -1,4 +1,4 @@
-"""The kernels in Triton: attention over intervals, Add & Norm, the ReLU's gradient, the loss.
+"""The kernels in Triton: attention over intervals, Add & Norm, the gradients of biases and the ReLU, the loss.
 
 Each is one pass over memory where PyTorch's own, compiled or not, need several; the modules that call them hold their
 equations in plain PyTorch, which tests compare. Fixed sizes, rounded up to powers of two where Triton asks for them,
@@ -121,7 +121,7 @@ def attention_query_gradients(
             d_weights = tl.where(kept, d_weights / (1 - dropout), 0.0)
         d_scores = weights * (d_weights - row_delta[:, None])
         sums += tl.dot(d_scores.to(k_tile.dtype), k_tile, input_precision=PRECISION)
-    tl.store(d_q + wide[:, None] * (HEADS * D_K) + head * D_K + of_k[None, :], sums * factor, mask=in_k)
+    tl.store(d_q + wide[:, None] * q_row + head * q_head + of_k[None, :], sums * factor, mask=in_k)
 
 
 @triton.jit
@@ -173,8 +173,8 @@ def attention_key_value_gradients(
         v_sums += tl.dot(used.to(d_tile.dtype), d_tile, input_precision=PRECISION)
         d_scores = weights * (d_weights - row_delta[None, :])
         k_sums += tl.dot(d_scores.to(q_tile.dtype), q_tile, input_precision=PRECISION)
-    tl.store(d_k + far[:, None] * (HEADS * D_K) + head * D_K + of_k[None, :], k_sums * factor, mask=in_k)
-    tl.store(d_v + far[:, None] * (HEADS * D_V) + head * D_V + of_v[None, :], v_sums, mask=in_v)
+    tl.store(d_k + far[:, None] * k_row + head * k_head + of_k[None, :], k_sums * factor, mask=in_k)
+    tl.store(d_v + far[:, None] * v_row + head * v_head + of_v[None, :], v_sums, mask=in_v)
 
 
 @triton.jit
@@ -188,21 +188,17 @@ def _noise(seed, rows, PADDED: tl.constexpr, dropout):
 
 
 @triton.jit
-def _normalised(x, s, place, inside, noise, epsilon, SIZE: tl.constexpr):
-    """(x + s · noise − mean) / standard deviation, and one over that deviation."""
+def _sum_with_noise(x, s, place, inside, noise):
     z = tl.load(x + place, mask=inside, other=0.0).to(tl.float32)
-    z += noise * tl.load(s + place, mask=inside, other=0.0).to(tl.float32)
-    z = tl.where(inside, z - tl.sum(z, 1)[:, None] / SIZE, 0.0)
-    scale = tl.rsqrt(tl.sum(z * z, 1)[:, None] / SIZE + epsilon)
-    return z * scale, scale
+    return z + noise * tl.load(s + place, mask=inside, other=0.0).to(tl.float32)
 
 
 @triton.jit
 def add_and_norm(
-    x, s, weight, bias, y, seed, count, dropout, epsilon,
+    x, s, weight, bias, y, statistics, seed, count, dropout, epsilon,
     SIZE: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr, DROPOUT: tl.constexpr,
 ):  # fmt: skip
-    """y = LayerNorm(x + Dropout(s)), reading two vectors and writing one."""
+    """y = LayerNorm(x + Dropout(s)), reading two vectors and writing one; and each row's mean and 1 / deviation."""
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     column = tl.arange(0, PADDED)
     inside = (rows < count)[:, None] & (column < SIZE)[None, :]
@@ -210,63 +206,75 @@ def add_and_norm(
     noise = 1.0
     if DROPOUT:
         noise = _noise(seed, rows, PADDED, dropout)
-    z, _ = _normalised(x, s, place, inside, noise, epsilon, SIZE)
+    z = _sum_with_noise(x, s, place, inside, noise)
+    mean = tl.sum(z, 1) / SIZE
+    z = tl.where(inside, z - mean[:, None], 0.0)
+    scale = tl.rsqrt(tl.sum(z * z, 1) / SIZE + epsilon)
     w = tl.load(weight + column, mask=column < SIZE, other=0.0)
     b = tl.load(bias + column, mask=column < SIZE, other=0.0)
-    tl.store(y + place, z * w[None, :] + b[None, :], mask=inside)
+    tl.store(y + place, z * scale[:, None] * w[None, :] + b[None, :], mask=inside)
+    tl.store(statistics + rows, mean, mask=rows < count)
+    tl.store(statistics + count + rows, scale, mask=rows < count)
 
 
 @triton.jit
 def add_and_norm_gradients(
-    x, s, weight, d_y, d_x, d_s, d_weight, d_bias, seed, count, dropout, epsilon,
+    x, s, weight, statistics, d_y, d_x, d_s, d_weight, d_bias, d_sum, seed, count, dropout,
     SIZE: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr, DROPOUT: tl.constexpr,
 ):  # fmt: skip
-    """Gradients of x and s; and of weight and bias, summed over this program's rows.
+    """Gradients of x and s; and summed over this program's rows those of weight and bias, and that of s.
 
-    Nothing but x and s was kept: the noise is drawn again, mean and variance are computed again.
+    The noise was not kept: it is drawn again.
     """
     column = tl.arange(0, PADDED)
     w = tl.load(weight + column, mask=column < SIZE, other=0.0)[None, :]
-    d_w = tl.zeros([ROWS, PADDED], tl.float32)
-    d_b = tl.zeros([ROWS, PADDED], tl.float32)
+    weight_sums = tl.zeros([ROWS, PADDED], tl.float32)
+    bias_sums = tl.zeros([ROWS, PADDED], tl.float32)
+    s_sums = tl.zeros([ROWS, PADDED], tl.float32)
     for start in range(tl.program_id(0) * ROWS, count, tl.num_programs(0) * ROWS):
         rows = start + tl.arange(0, ROWS)
         inside = (rows < count)[:, None] & (column < SIZE)[None, :]
         place = rows[:, None].to(tl.int64) * SIZE + column[None, :]
+        mean = tl.load(statistics + rows, mask=rows < count, other=0.0)[:, None]
+        scale = tl.load(statistics + count + rows, mask=rows < count, other=0.0)[:, None]
+        g = tl.load(d_y + place, mask=inside, other=0.0).to(tl.float32)
         noise = 1.0
         if DROPOUT:
             noise = _noise(seed, rows, PADDED, dropout)
-        z, scale = _normalised(x, s, place, inside, noise, epsilon, SIZE)
-        g = tl.load(d_y + place, mask=inside, other=0.0).to(tl.float32)
-        d_w += g * z
-        d_b += g
+        z = tl.where(inside, (_sum_with_noise(x, s, place, inside, noise) - mean) * scale, 0.0)
+        weight_sums += g * z
+        bias_sums += g
         g *= w
         g = scale * (g - tl.sum(g, 1)[:, None] / SIZE - z * (tl.sum(g * z, 1)[:, None] / SIZE))
         tl.store(d_x + place, g, mask=inside)
-        tl.store(d_s + place, g * noise, mask=inside)
+        g = tl.where(inside, g * noise, 0.0)
+        tl.store(d_s + place, g, mask=inside)
+        s_sums += g
     own = tl.program_id(0) * SIZE + column
-    tl.store(d_weight + own, tl.sum(d_w, 0), mask=column < SIZE)
-    tl.store(d_bias + own, tl.sum(d_b, 0), mask=column < SIZE)
+    tl.store(d_weight + own, tl.sum(weight_sums, 0), mask=column < SIZE)
+    tl.store(d_bias + own, tl.sum(bias_sums, 0), mask=column < SIZE)
+    tl.store(d_sum + own, tl.sum(s_sums, 0), mask=column < SIZE)
 
 
 @triton.jit
-def relu_gradient(
-    d_h, h, d_sum, d_bias, count,
-    SIZE: tl.constexpr, COLUMNS: tl.constexpr, ROWS: tl.constexpr,
+def column_sums(
+    gradient, h, sums, count,
+    SIZE: tl.constexpr, COLUMNS: tl.constexpr, ROWS: tl.constexpr, GATED: tl.constexpr,
 ):  # fmt: skip
-    """The gradient before the ReLU, given that after it; and its sum over this program's rows, the bias's gradient."""
+    """A gradient summed over this program's rows; if GATED, that before the ReLU of ``h``, written over that after."""
     column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     there = column < SIZE
     total = tl.zeros([ROWS, COLUMNS], tl.float32)
     for start in range(tl.program_id(0) * ROWS, count, tl.num_programs(0) * ROWS):
-        rows = (start + tl.arange(0, ROWS)).to(tl.int64)
+        rows = start + tl.arange(0, ROWS)
         inside = (rows < count)[:, None] & there[None, :]
         place = rows[:, None].to(tl.int64) * SIZE + column[None, :]
-        g = tl.load(d_h + place, mask=inside, other=0.0)
-        g = tl.where(tl.load(h + place, mask=inside, other=0.0) > 0, g, 0.0)
-        tl.store(d_sum + place, g, mask=inside)
+        g = tl.load(gradient + place, mask=inside, other=0.0)
+        if GATED:
+            g = tl.where(tl.load(h + place, mask=inside, other=0.0) > 0, g, 0.0)
+            tl.store(gradient + place, g, mask=inside)
         total += g.to(tl.float32)
-    tl.store(d_bias + tl.program_id(0) * SIZE + column, tl.sum(total, 0), mask=there)
+    tl.store(sums + tl.program_id(0) * SIZE + column, tl.sum(total, 0), mask=there)
 
 
 @triton.jit

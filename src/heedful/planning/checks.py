@@ -13,8 +13,8 @@ one layer at a time.
 Captured graphs (CUDA) keep a working memory of their own, and while a shape is captured it is run beside them: two
 working memories (`training.machine`, which measures what one is). By arithmetic alone one is more than activations
 and loss, for the reasons above and because torch reserves more than it uses. On an H200 so much was seen beyond what
-stays, for each byte of activations and loss: 2.7 (Multi30k's small model), 3.1 (23 M parameters) and 3.6 (base). The
-largest is taken, half of it for each working memory.
+stays, for each byte of activations and loss: 2.6 (base) and 2.5 (big). The larger is taken, half of it for each working
+memory.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from heedful.training.flops import ACCELERATORS, SCORES_AT_ONCE_ON_CUDA, WORKING
 
 _CHECKPOINT_BYTES = 12
 """Of a parameter in a checkpoint: itself and Adam's two moments, in float32."""
-_RESERVED = 1.8
+_RESERVED = 1.3
 """Bytes of a captured step's working memory for each byte of activations and loss; measured, see above."""
 GIB = 1 << 30
 
@@ -166,9 +166,9 @@ def memory_estimate(
     parameters = parameter_count(model, vocab_size=vocab_size, source_vocab_size=source_vocab_size)
     tokens = {"source_tokens": source_tokens, "target_tokens": target_tokens}
     activations = activation_bytes(model, **tokens, half_precision=half_precision)
-    # A slice's scores and their gradient; the matrix's gradient, twice; that of the last vectors.
+    # A slice's scores, on CUDA their own gradient; the matrix's gradient, twice; that of the last vectors.
     scores = min(target_tokens * vocab_size, SCORES_AT_ONCE_ON_CUDA)
-    loss = scores * (2 + 2 if half_precision else 4 + 4) + (2 * vocab_size + target_tokens) * 4 * model.d_model
+    loss = scores * (2 if half_precision else 4 + 4) + (2 * vocab_size + target_tokens) * 4 * model.d_model
     return MemoryEstimate(
         parameters=4 * parameters,
         gradients=4 * parameters,
@@ -183,23 +183,22 @@ def memory_estimate(
 def activation_bytes(model: ModelConfig, *, source_tokens: int, target_tokens: int, half_precision: bool) -> int:
     """What the layers keep of a micro-batch for its backward pass: inputs, projections, what was attended to, sums.
 
-    In full precision a sub-layer's input is the float32 output of the norm before it, once for all who read it; in half
-    precision each reader casts a copy of its own. The source's last vectors are such an input, of each decoder layer.
+    In half precision, which is CUDA's, a sub-layer keeps its input, its output before the residual sum, and two numbers
+    of the norm. In full precision, mostly a CPU's, it keeps the sum that was normalised and what dropout multiplied by.
     """
     w = 2 if half_precision else 4
     d, heads = model.d_model, model.num_heads
     queries, values = heads * model.key_size, heads * model.value_size
-    # One byte each on CUDA. A CPU keeps them as numbers, and full precision is mostly a CPU's.
     dropped = d * (1 if half_precision else 4) if model.dropout else 0
-    after = 4 * d + dropped  # the sum that a LayerNorm normalises is always float32
+    after = w * d + 8 if half_precision else 4 * d + dropped
     # 4 bytes a head are the normalisers.
     self_attention = w * (d + 2 * queries + 2 * values) + 4 * heads + after
     cross_attention = w * (d + queries + values) + 4 * heads + after
     feed_forward = w * (d + model.d_ff) + after
-    memory = w * (queries + values) + (w * d if half_precision else 0)
+    memory = w * (queries + values)
     source = model.encoder_layers * (self_attention + feed_forward) + model.decoder_layers * memory + dropped
     target = model.decoder_layers * (self_attention + cross_attention + feed_forward) + dropped
-    last = 4 * d  # the stacks' outputs, which no sub-layer of their own reads
+    last = w * d  # the stacks' outputs, which no sub-layer of their own reads
     return source_tokens * (source + last) + target_tokens * (target + last)
 
 

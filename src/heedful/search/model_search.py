@@ -167,14 +167,13 @@ def in_half_precision(model: Transformer) -> Transformer:
 
 @contextlib.contextmanager
 def _ready_to_search(model: Transformer) -> Iterator[None]:
-    """For a model in training: attention that takes padded batches, no dropout, nothing compiled anew."""
+    """For a model in training: attention that takes padded batches, no dropout."""
     chosen, training = model.attention, model.training
-    with torch.compiler.set_stance("force_eager"):
-        model.use(padded_attention(model.config)).eval()
-        try:
-            yield
-        finally:
-            model.use(chosen).train(training)
+    model.use(padded_attention(model.config)).eval()
+    try:
+        yield
+    finally:
+        model.use(chosen).train(training)
 
 
 def greedy_translations(

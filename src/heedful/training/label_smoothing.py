@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from heedful.errors import ShapeError
-from heedful.model.cuda_operators import has_kernels
+from heedful.model.devices import has_kernels
 from heedful.symbols import PAD
 from heedful.training.flops import SCORES_AT_ONCE_ON_CUDA
 

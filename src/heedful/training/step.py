@@ -77,12 +77,7 @@ class Trainer:
         return self._training.compile and on_cuda and self.model.attention.layout == "packed"
 
     def accelerate(self) -> None:
-        """On CUDA with packed batches: compile the layers, which halves the kernels, and capture what they do.
-
-        What is saved stays the plain module's.
-        """
-        for layer in [*self.model.encoder.layers, *self.model.decoder.layers]:
-            layer.compile(dynamic=True)
+        """On CUDA with packed batches: capture what a step does, since no host launches its kernels fast enough."""
         self._add = _GraphedMicroBatches(self._add_gradient, line=self._line.whole)
         self._finish = _GraphedUpdate(self._update)
 
