@@ -136,11 +136,11 @@ def test_a_vocabulary_can_be_reused(text: Path) -> None:
 def test_separate_vocabularies_on_request(text: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert heedful(*arguments(text), "--separate-vocabularies", "--json") == 0
     assert json.loads(capsys.readouterr().out)["vocabulary"]["shared"] is False
-    both = given_vocabularies(text / "corpus")
-    assert both.source.sha256 != both.target.sha256
+    source, target = given_vocabularies(text / "corpus").sides.values()
+    assert source.sha256 != target.sha256
     corpus, pair = Corpus(text / "corpus"), np.array([5])
-    assert both.source.decode(corpus.source.ids(pair)[0]) == sentence(5)[0]
-    assert both.target.decode(corpus.target.ids(pair)[0]) == sentence(5)[1]
+    assert source.decode(corpus.source.ids(pair)[0]) == sentence(5)[0]
+    assert target.decode(corpus.target.ids(pair)[0]) == sentence(5)[1]
     assert heedful("data", text / "corpus") == 0
     assert "source and" in capsys.readouterr().out
 
