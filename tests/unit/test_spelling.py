@@ -217,7 +217,8 @@ def test_a_character_that_has_begun_is_completed_before_the_longest_output_ends(
 
     def logits(source: int, words: tuple[int, ...]) -> np.ndarray:
         values = np.array([0.0, 0.0, -30.0, 30.0, 0.0, 0.0, 0.0, 9.0])
-        values[min(words[-1] + 1, 7) if words else 3] += 20.0
+        if words and words[-1] in (3, 4, 5):
+            values[words[-1] + 1] += 50.0
         return values
 
     for limit, texts in ((3, {"aaa"}), (4, {"😀"}), (7, {"😀aaa", "a😀aa", "aa😀a", "aaa😀"}), (8, {"😀😀"})):
