@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from tests.training_toys import write_toy
 from heedful.cli.main import main
 from heedful.cli.model_options import ModelOptions
 from heedful.presets import resolve
+from heedful.runs.descriptions import Languages
 from heedful.search.model_search import greedy_translations
 from heedful.search.options import SearchOptions
 from heedful.search.translator import Translator
@@ -44,6 +46,8 @@ class Scored:
 
 class PretendedModel(Translator):
     """Says what it was given to say, two subwords a word; finds every subword of a reference as likely as 1 in 8."""
+
+    saved = SimpleNamespace(description=SimpleNamespace(languages=Languages("en", "fr")))
 
     device = "cpu"
     options = SearchOptions(beam_size=3)  # pyright: ignore
@@ -121,14 +125,21 @@ def test_the_paper_style_bleu_is_explained_or_its_extra_named(
     evaluated(*arguments)
     out = capsys.readouterr().out
     assert "tok:moses-de+hyphens" in out
-    assert "are one formula over different words" in out
+    assert "is the same formula over other words" in out
     evaluated(*arguments, "--language", "fr")
     assert "tok:moses-fr+hyphens" in capsys.readouterr().out
+    Path("reference").write_bytes(Path("test.de").read_bytes())  # a name that tells nothing: the model's languages do
+    for system, told in (
+        (("--hypothesis", "good.out"), "--language tells it"),
+        (("--model", "good-run"), "tok:moses-fr"),
+    ):
+        evaluated(*system, "--source", "test.en", "--reference", "reference", "--examples", "0", "--quiet")
+        assert told in capsys.readouterr().out
     monkeypatch.setitem(sys.modules, "sacremoses", None)
     evaluated(*arguments)
     out = capsys.readouterr().out
     assert "pip install 'heedful[moses]'" in out
-    assert "are one formula over different words" not in out
+    assert "is the same formula over other words" not in out
 
 
 def test_a_model_is_translated_scored_and_saved(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -91,9 +91,9 @@ def test_hyphens_between_characters_become_words(line: str, split: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "language"),
-    [("a/test.de", "de"), ("newstest2014.en-de.de.gz", "de"), ("x.fr.xz", "fr"), ("out", "en"), ("out.txt.gz", "en")],
+    [("a/test.de", "de"), ("newstest2014.en-de.de.gz", "de"), ("x.fr.xz", "fr"), ("out", None), ("out.txt.gz", None)],
 )
-def test_the_language_is_in_the_name(name: str, language: str) -> None:
+def test_the_language_is_in_the_name(name: str, language: str | None) -> None:
     assert language_of(PurePath(name)) == language
 
 
@@ -114,3 +114,9 @@ def test_without_the_extra_it_is_named_and_left_out(monkeypatch: pytest.MonkeyPa
     report = system_report(TestSet(REFERENCES), OUTPUTS, language="de")
     assert [score.name for score in report.scores] == ["BLEU", "chrF2", "TER"]
     assert "heedful[moses]" in report.left_out["paper-style BLEU"]
+
+
+def test_a_language_that_nobody_knows_is_never_taken_for_english() -> None:
+    report = system_report(TestSet(REFERENCES), OUTPUTS, language=None)
+    assert [score.name for score in report.scores] == ["BLEU", "chrF2", "TER"]
+    assert report.left_out["paper-style BLEU"].startswith("the language of the references is not known; --language")

@@ -15,6 +15,7 @@ from heedful.evaluation.counts import language_of, require_language, system_coun
 from heedful.evaluation.significance import LEVEL, RESAMPLES, SEED, TRIALS, comparisons
 from heedful.evaluation.translation_scores import TestSet, leads, system_report
 from heedful.runs.folder import bundled_models
+from heedful.runs.lists import languages
 from heedful.text.reading import aligned_lines
 
 
@@ -46,7 +47,7 @@ def evaluate(
         hypothesis: Score this file instead of a model's translations; --source then only serves the examples.
         output: Save the model's translations to this file.
         language: Whose rules Moses' tokenizer follows in the paper-style BLEU, such as de; by default the reference's
-            name tells.
+            name tells, or else the model's corpus.
         examples: How many of the worst sentences to show.
         resamples: How many test sets to draw for the intervals.
         resample_seed: What they are drawn with.
@@ -67,21 +68,22 @@ def evaluate(
     if hypothesis is not None:
         search.require_none("--hypothesis is there already, and nothing is searched for")
     search.asked()  # what cannot be honoured is said before anything is read
-    language = language or language_of(reference)
-    require_language(language)
+    if language is not None:
+        require_language(language)
     lines = aligned_lines(reference, source, hypothesis)
     test = TestSet(lines[reference], lines.get(source))
     if output is not None:
         require_place(output, overwrite=overwrite)
     named = {"source": source, "reference": reference, "model": model.model, "hypothesis": hypothesis}
     if hypothesis is not None:
-        outputs, measured = lines[hypothesis], {"search": None, "speed": None, "perplexity": None}
+        outputs, measured = lines[hypothesis], {"search": None, "speed": None, "perplexity": None, "language": None}
     else:
         outputs, measured = _of_model(test, model, search, perplexity=True, quiet=quiet)
         if output is not None:
             with new_text(output) as write:
                 for line in outputs:
                     write(line)
+    measured["language"] = language = language or language_of(reference) or measured["language"]
     report = system_report(test, outputs, language=language, examples=examples, resamples=resamples, seed=resample_seed)
     facts = {**named, **measured, **vars(report), "resamples": resamples, "seed": resample_seed}
     print_result(facts, as_json=as_json, show=print_evaluation)
@@ -94,7 +96,8 @@ def _of_model(
     sources = test.sources or []
     translator = model.translator()
     options = search.options(translator)
-    facts: dict[str, Any] = {"search": options}
+    spoken = languages(translator.saved.description)
+    facts: dict[str, Any] = {"search": options, "language": spoken and spoken.target}
     with progress(unit="sentences", quiet=quiet) as report:
         if perplexity:  # first: it may refuse a reference
             facts["perplexity"] = translator.likelihood(sources, test.references, report=report)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.cli.model_options import ModelOptions, SearchChoices
@@ -51,7 +51,7 @@ def report(
             with heedful.
         examples: How many of the best, the middling and the worst translations to show, each with its attention.
         language: Whose rules Moses' tokenizer follows in the paper-style BLEU, such as de; by default the reference's
-            name tells.
+            name tells, or else the run's corpus.
         no_scores: Translate nothing, which takes most of the time.
 
     Examples:
@@ -77,6 +77,7 @@ def report(
     if not no_scores:
         try:
             text = asked or _validation_text(record, language)
+            text = dataclasses.replace(text, language=text.language or _target_language(record))
             scores = _scores(text, _model_of(run, model), search, examples=examples, quiet=quiet)
         except (CheckpointError, CorpusError, SearchError) as error:
             if named:  # where the user named a text or a model, it is an error
@@ -128,14 +129,19 @@ def _scores(text: ScoredText, model: ModelOptions, search: SearchChoices, *, exa
 
 
 def _validation_text(record: RunRecord, language: str | None) -> ScoredText:
-    """That of the run's corpus; the name of the validation file tells its language."""
+    """That of the run's corpus."""
     from heedful.report.run_scores import ScoredText
     from heedful.runs.record import validation_text
 
     test = validation_text(record)
-    texts = record.corpus.manifest.validation if record.corpus else ()
-    by_name = language_of(PurePath(texts[0].paths[-1])) if texts else "en"
-    return ScoredText(test, "the corpus's validation text", language or by_name, is_validation=True)
+    return ScoredText(test, "the corpus's validation text", language, is_validation=True)
+
+
+def _target_language(record: RunRecord) -> str | None:
+    from heedful.runs.lists import languages
+
+    spoken = languages(record.description)
+    return spoken.target if spoken else None
 
 
 def _described(scores: RunScores | None) -> dict[str, Any]:

@@ -29,16 +29,16 @@ _CHRF_BETA = 2
 """How much more recall counts than precision; sacreBLEU's default."""
 PAPER_BLEU = "paper-style BLEU"
 WHY_IT_DIFFERS = (
-    "BLEU and paper-style BLEU are one formula over different words: the first cuts words as the WMT campaigns do, the "
-    "second with Moses' tokenizer and with every hyphenated compound in pieces, which are easier to get right. "
-    "Compare the second with the paper's tables, the first with anything that shows the same signature."
+    "Quote BLEU, the first, with its signature. Paper-style BLEU is the same formula over other words: where the first "
+    "cuts them as the WMT campaigns do, it uses Moses' tokenizer and cuts every hyphenated compound in pieces, which "
+    "are easier to get right. It is for comparing with the paper's tables."
 )
 _CODES = (
     "as bn ca cs de el en es et fi fr ga gu hi hu is it ja kn ko lt lv ml mni mr nl or pa pl pt ro ru sk sl sv ta tdt "
     "te yue zh"
 )
 LANGUAGES = frozenset(_CODES.split())
-"""Those for which Moses' tokenizer has rules; English ones stand in for the others."""
+"""Those for which Moses' tokenizer has rules."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ def ter_counts(outputs: Sequence[str], references: Sequence[str]) -> Counted:
     return replace(_counted("TER", TER(), outputs, references), lower_is_better=True)
 
 
-def paper_bleu_counts(outputs: Sequence[str], references: Sequence[str], *, language: str) -> Counted:
-    """Paper-style BLEU with the tokenizer's rules for a language such as ``de``."""
+def paper_bleu_counts(outputs: Sequence[str], references: Sequence[str], *, language: str | None) -> Counted:
+    """Paper-style BLEU with the tokenizer's rules for a language such as ``de``; without one there is none."""
     from sacrebleu.metrics.bleu import BLEU
 
     require_language(language)
@@ -122,20 +122,22 @@ def paper_bleu_counts(outputs: Sequence[str], references: Sequence[str], *, lang
     return replace(counted, signature=counted.signature.replace("tok:none", cut_by))
 
 
-def require_language(language: str) -> None:
-    """Moses' tokenizer would take other rules for a language it does not know, and say nothing."""
+def require_language(language: str | None) -> None:
+    """Moses' tokenizer would take English rules for a language it does not know, and say nothing."""
+    if language is None:
+        raise ScoreError("the language of the references is not known; --language tells it, as in --language de")
     if language not in LANGUAGES:
         raise ScoreError(f"--language {language}: Moses' tokenizer has rules for {', '.join(sorted(LANGUAGES))}")
 
 
-def language_of(file: PurePath) -> str:
-    """The language that a file's name ends in, or English if that is none of ``LANGUAGES``.
+def language_of(file: PurePath) -> str | None:
+    """The language that a file's name ends in, if it is one of ``LANGUAGES``.
 
     >>> language_of(PurePath("newstest2014.en-de.de.gz")), language_of(PurePath("reference.txt"))
-    ('de', 'en')
+    ('de', None)
     """
     ending = without_compression(Path(file)).suffix.removeprefix(".")
-    return ending if ending in LANGUAGES else "en"
+    return ending if ending in LANGUAGES else None
 
 
 def compounds_split(line: str) -> str:

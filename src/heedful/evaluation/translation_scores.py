@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heedful.errors import MissingExtraError
+from heedful.errors import MissingExtraError, ScoreError
 from heedful.evaluation.counts import PAPER_BLEU, Counted, SystemCounts, paper_bleu_counts, system_counts
 from heedful.evaluation.significance import RESAMPLES, SEED, ConfidenceInterval, bootstrap_sums, interval
 
@@ -126,7 +126,7 @@ def system_report(
     test: TestSet,
     outputs: Sequence[str],
     *,
-    language: str,
+    language: str | None,
     examples: int = 5,
     resamples: int = RESAMPLES,
     seed: int = SEED,
@@ -136,7 +136,7 @@ def system_report(
     counted, left_out = [counts.bleu], {}
     try:
         counted.append(paper_bleu_counts(outputs, test.references, language=language))
-    except MissingExtraError as missing:
+    except (MissingExtraError, ScoreError) as missing:
         left_out[PAPER_BLEU] = str(missing)
     counted += [counts.chrf, counts.ter]
     return SystemReport(

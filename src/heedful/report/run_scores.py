@@ -38,7 +38,7 @@ class ScoredText:
 
     test: TestSet
     about: str
-    language: str
+    language: str | None
     is_validation: bool = False
     """It is the one that the run was watched with."""
 
