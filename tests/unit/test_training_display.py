@@ -1,35 +1,155 @@
-"""What training shows of itself on a terminal of any width."""
+"""What training shows of itself on a terminal of any width, in a file, and when it is over."""
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
+
 import pytest
 from rich.console import Console
+from rich.text import Text
 
 from heedful.cli import training_display
 from heedful.cli.training_display import DemoDisplay, TrainingDisplay
 from heedful.config import TrainingConfig
-from heedful.runs.metrics import TrainLine, Wall
+from heedful.runs.metrics import Sample, TrainLine, ValidationLine, Wall
 from heedful.training import events
 
-WALL = Wall(tokens_per_second=123_456.0, peak_share=0.41, memory_gib=12.5)
+WALL = Wall(seconds=60.0, tokens_per_second=123_456.0, peak_share=0.41, memory_gib=12.5)
+LONG = TrainingConfig(steps=100_000, minutes=600, patience=5, validation_steps=1000)
+FACTS = {"model": "m", "device": "d"}
 
 
-@pytest.mark.parametrize("width", [40, 80, 200])
-@pytest.mark.parametrize(("shows", "told"), [(TrainingDisplay, "step 2/100,000"), (DemoDisplay, "2/100,000 steps")])
-def test_progress_is_one_line_and_the_time_left_is_in_it(
-    shows: type[TrainingDisplay], told: str, width: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    narrow = Console(force_terminal=True, width=width, no_color=True)
-    monkeypatch.setattr(training_display, "console", lambda **_: narrow)
+def line_of(step: int, *, loss: float = 7.5, tokens: int = 1000, wall: Wall = WALL) -> TrainLine:
+    return TrainLine(step, loss, loss, math.exp(loss), 1e-4, 3.17, target_tokens=tokens, wall=wall)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time, as the display sees it."""
+    now = [1000.0]
+    monkeypatch.setattr(training_display.time, "monotonic", lambda: now[0])
+    return now
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Console:
+    width = getattr(request, "param", 80)
+    made = Console(force_terminal=True, width=width, no_color=True)
+    monkeypatch.setattr(training_display, "console", lambda **_: made)
     monkeypatch.setattr(training_display, "REFRESH", 0.0)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    with narrow.capture() as shown, shows(quiet=False) as display:
-        display(events.Started({"model": "m", "device": "d"}, 0, TrainingConfig(steps=100_000)))
+    monkeypatch.setenv("COLUMNS", str(width))
+    return made
+
+
+def bar_of(display: TrainingDisplay, terminal: Console) -> str:
+    assert display._live is not None
+    (line,) = terminal.render_lines(display._live.renderable)
+    return "".join(segment.text for segment in line)
+
+
+@pytest.mark.parametrize("terminal", [40, 80, 200], indirect=True)
+@pytest.mark.parametrize(("shows", "told"), [(TrainingDisplay, "step 2/100,000"), (DemoDisplay, "2/100,000 steps")])
+def test_progress_is_one_line_and_the_time_left_is_in_it(
+    shows: type[TrainingDisplay], told: str, terminal: Console, clock: list[float]
+) -> None:
+    with terminal.capture(), shows(quiet=False) as display:
+        display(events.Started(FACTS, 0, LONG))
         for step in (1, 2):
-            line = TrainLine(step, 7.5, 7.6, 2021.42, 1e-4, 3.17, wall=WALL)
-            display(events.Stepped(line, is_written=False))
+            display(events.Stepped(line_of(step), is_written=False))
+            clock[0] += 1
+        shown = bar_of(display, terminal)
+    assert told in shown
+    assert " left" in shown
+    assert len(shown.rstrip()) <= terminal.width
+    assert terminal.width == 40 or shown.index(told) > 8  # there is room for a bar
+
+
+def test_a_wide_terminal_shows_more_figures_than_a_narrow_one() -> None:
+    display = TrainingDisplay(quiet=False)
+    narrow, wide = (display._figures(line_of(7), width=width) for width in (40, 200))
+    assert wide.startswith(narrow)
+    for figure in ("loss 7.500", "ppl 1,808", "123,456 tok/s", "41% of peak", "lr 1.0e-04", "12.5 GiB", "grad 3.17"):
+        assert figure in wide
+
+
+def test_the_loss_of_the_bar_is_the_mean_since_the_line_before_not_one_batchs(terminal: Console) -> None:
+    with terminal.capture(), TrainingDisplay(quiet=False) as display:
+        display(events.Stepped(line_of(50, loss=3.0, tokens=3000), is_written=True))
+        display(events.Stepped(line_of(51, loss=7.0, tokens=1000), is_written=False))
+        shown = bar_of(display, terminal)
+    assert "loss 4.000" in shown  # (3 · 3000 + 7 · 1000) / 4000
+    assert f"ppl {math.exp(4):.2f}" in shown
+
+
+@pytest.mark.parametrize(
+    ("ends", "without_best", "expected"),
+    [
+        ({"steps": 1000}, 0, "13.3 minutes left"),  # 800 steps of a second
+        ({"steps": 1000, "minutes": 11.0}, 0, "10.0 minutes left"),  # a minute of 11 is over
+        ({"steps": 1000, "minutes": 600.0}, 0, "13.3 minutes left"),
+        ({"steps": 1000, "patience": 3, "validation_steps": 150}, 0, "13.3 minutes left"),
+        ({"steps": 1000, "patience": 3, "validation_steps": 150}, 2, "100 seconds left unless better"),  # at 300
+    ],
+)
+def test_the_time_left_is_that_to_the_nearest_end(
+    ends: dict[str, float], without_best: int, expected: str, clock: list[float]
+) -> None:
+    display = TrainingDisplay(quiet=False)
+    display(events.Started(FACTS, 0, TrainingConfig(**ends), without_best))  # pyright: ignore[reportArgumentType]
+    display(events.Stepped(line_of(100), is_written=False))
+    clock[0] += 100
+    # 90 seconds and more are minutes; the test of patience ends within them
+    assert display._time_left(line_of(200)).replace("1.7 minutes", "100 seconds") == expected
+
+
+def test_without_a_terminal_every_line_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    with TrainingDisplay(quiet=False) as display:
+        display(events.Started(FACTS, 50, LONG))
+        display(events.Stepped(line_of(99_999), is_written=True))
+        display(events.Stepped(line_of(100_000), is_written=True))
+        display(events.Validated(ValidationLine(100, 9.3456, 9.9, 11_450.5, 136_340.5), is_best=False))
+        display(events.Validated(ValidationLine(100_000, 2.9134, 3.1, 18.424, 52.31), is_best=False))
+        display(events.Validated(ValidationLine(100_000, 2.9, 3, 18.1, 52.0, bleu=31.25), is_best=True))
+        display(events.Saved(100_000))
+        display(events.Ended("finished", "all 100,000 steps are done", 100_000, [98_000, 100_000], Path("run"), 12.0))
+    lines = capsys.readouterr().err.splitlines()
+    assert "ends after 100,000 steps or 600 minutes or 5 validations without a better one" in lines
+    assert "step 100,000: validation loss 2.913, ppl 18.42 (52.31 a word), no better: 2 of 5" in lines
+    assert not [line for line in lines if len(line) > 80]
+    assert "step 100,000: checkpoint saved" in lines
+
+
+LONG_SAMPLE = events.Validated(ValidationLine(1, samples=(Sample("a " * 100, "b " * 100, "c"),)), is_best=True)
+
+
+def test_a_sample_is_cut_on_a_terminal(terminal: Console) -> None:
+    with terminal.capture() as shown, TrainingDisplay(quiet=False) as display:
+        display(LONG_SAMPLE)
         assert display._live is not None
-        lines = narrow.render_lines(display._live.renderable)
-    assert len(lines) == 1
-    assert " left" in "".join(segment.text for segment in lines[0])
-    assert told in shown.get()
+    assert max(map(len, Text.from_ansi(shown.get()).plain.splitlines())) <= terminal.width
+
+
+def test_a_sample_is_whole_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    TrainingDisplay(quiet=False)(LONG_SAMPLE)
+    assert "b " * 100 in capsys.readouterr().err
+
+
+def test_when_it_is_over_the_next_commands_name_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+    TrainingDisplay(quiet=False)(events.Ended("finished", "all steps are done", 9, [], Path("my runs/a"), 1.0))
+    shown = capsys.readouterr().err
+    for command in ("translate --model 'my runs/a'", "evaluate --model 'my runs/a' --source", "report 'my runs/a'"):
+        assert f"heedful {command}" in shown
+
+
+@pytest.mark.parametrize("typed", [("--output", "my run"), ("--output", "my run", "--overwrite"), ()])
+def test_after_ctrl_c_the_command_that_goes_on_is_shown(
+    typed: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ("heedful", "train", "corpus", *typed) if typed else ()
+    display = TrainingDisplay(quiet=False, command=command)
+    display(events.Ended("interrupted", "stopped by a signal", 9, [], Path("my run"), 1.0))
+    words = "corpus --output 'my run'" if typed else "… --output 'my run'"
+    assert f"\n  heedful train {words} --resume\n" in capsys.readouterr().err
+    assert display.interrupted

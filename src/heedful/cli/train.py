@@ -59,6 +59,7 @@ def train(
 
     if threads is not None:
         torch.set_num_threads(threads)
+    command = _command()
     task = Task(
         config=resolved,
         data=data,
@@ -69,9 +70,9 @@ def train(
         overwrite=overwrite,
         device=device,
         auto_micro_batches=auto_micro_batches,
-        command=_command(),
+        command=command,
     )
-    with TrainingDisplay(quiet=quiet) as display:
+    with TrainingDisplay(quiet=quiet, command=command) as display:
         run_training(task, report=display, translate=greedy_translations)
     if display.interrupted:
         raise SystemExit(130)  # what waits for a finished model must not go on

@@ -1,10 +1,16 @@
-"""A run as its user watches it: a live line on a terminal, plain lines elsewhere. All on standard error."""
+"""A run as its user watches it: a bar on a terminal, plain lines elsewhere, what to type next. All on standard error.
+
+Nothing is wider than 80 columns, unless the terminal is or the words are the user's own.
+"""
 
 from __future__ import annotations
 
+import shlex
+import shutil
 import sys
 import time
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Self
 
 from rich.console import Console, RenderableType
@@ -13,25 +19,34 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from heedful.cli.terminal import SECONDS_BETWEEN_LINES, console
+from heedful.cli.terminal import SECONDS_BETWEEN_LINES, console, visible
+from heedful.config import TrainingConfig
+from heedful.evaluation.translation_scores import perplexity
 from heedful.report.charts import duration_text
 from heedful.runs.metrics import TrainLine, ValidationLine
 from heedful.training import events
 
 REFRESH = 0.2
-"""Seconds between two looks of the live line."""
+"""Seconds between two looks of the bar."""
+_COLUMNS = 80
+"""Of a line that is written where there is no terminal."""
+_NARROWEST_BAR, _WIDEST_BAR = 8, 40
 
 
 class TrainingDisplay:
     """Prints what a run reports."""
 
-    def __init__(self, *, quiet: bool) -> None:
+    def __init__(self, *, quiet: bool, command: Sequence[str] = ()) -> None:
+        """``command``: what was typed to begin the run, to be shown to somebody who stopped it."""
         self._console: Console = console(stderr=True)
-        self._quiet = quiet
+        self._quiet, self._command = quiet, command
         self._live: Live | None = None
         self._updated = 0.0
+        self._training = TrainingConfig()
         self._began: tuple[float, int] | None = None
-        self._steps = 0
+        """When the first step of this session was done, and which it was."""
+        self._written: TrainLine | None = None
+        self._without_best = 0
         self.interrupted = False
 
     def __enter__(self) -> Self:
@@ -49,70 +64,141 @@ class TrainingDisplay:
             self.interrupted = event.state == "interrupted"
         match event:
             case events.Warned(text):
-                self._console.print(f"warning: {text}", style="yellow", soft_wrap=True)
+                self._say(f"warning: {text}", style="yellow")
             case _ if self._quiet:
                 pass
             case events.Started():
-                self._steps = event.training.steps
+                self._training, self._without_best = event.training, event.without_best
                 self._started(event)
             case events.Stepped(line, is_written):
                 self._stepped(line, is_written)
             case events.Validated(line, is_best):
+                self._without_best = 0 if is_best else self._without_best + 1
                 self._validated(line, is_best)
-            case events.Saved(step, folder):
-                self._saved(step, folder)
+            case events.Saved(step):
+                self._saved(step)
             case events.Ended():
                 self._ended(event)
 
     def _started(self, event: events.Started) -> None:
-        for name, fact in event.facts.items():
+        training = event.training
+        ends = [f"{training.steps:,} steps"]
+        ends += [f"{training.minutes:g} minutes"] if training.minutes else []
+        ends += [f"{training.patience} validations without a better one"] if training.patience else []
+        going_on = {"going on": f"from step {event.step:,}"} if event.step else {}
+        for name, fact in {**event.facts, "ends after": " or ".join(ends), **going_on}.items():
             self._say(f"{name:<10} {fact}")
-        self._say(f"{'steps':<10} {self._steps:,}" + (f", going on from {event.step:,}" if event.step else ""))
 
     def _stepped(self, line: TrainLine, is_written: bool) -> None:
-        if self._began is None:
-            self._began = (time.monotonic(), line.step)
+        self._began = self._began or (time.monotonic(), line.step)
+        if is_written:
+            self._written = line
         if self._live is None and is_written:
             self._logged(line)
         elif self._live is not None and time.monotonic() - self._updated >= REFRESH:
             self._updated = time.monotonic()
-            self._live.update(self._live_line(line), refresh=True)
+            self._live.update(self._bar(line), refresh=True)
 
-    def _live_line(self, line: TrainLine) -> RenderableType:
-        return Text(_progress_line(line, self._steps, self._time_left(line.step)), no_wrap=True, overflow="ellipsis")
+    def _bar(self, line: TrainLine) -> RenderableType:
+        """One line, as wide as the terminal at most: how far the run is to the nearer of its ends, and its figures."""
+        ends = [line.step / self._training.steps]
+        ends += [line.wall.seconds / 60 / self._training.minutes] if self._training.minutes else []
+        width = min(self._console.width, shutil.get_terminal_size().columns)  # it may have become narrower
+        figures = self._figures(self._smoothed(line), width=width - _NARROWEST_BAR - 1)
+        text = Text(figures, no_wrap=True, overflow="ellipsis")
+        bar = min(_WIDEST_BAR, width - len(figures) - 1)
+        if bar < _NARROWEST_BAR:
+            return text
+        grid = Table.grid(padding=(0, 1, 0, 0))
+        grid.add_row(ProgressBar(1.0, min(1.0, max(ends)), width=bar), text)
+        return grid
 
     def _logged(self, line: TrainLine) -> None:
-        self._say(_progress_line(line, self._steps, self._time_left(line.step)))
+        self._say(self._figures(line, width=_COLUMNS))
 
-    def _time_left(self, step: int) -> str:
-        if self._began is None or step <= self._began[1]:
+    def _smoothed(self, line: TrainLine) -> TrainLine:
+        """With the means of the last line of metrics and of what came since: those of one batch say little."""
+        lines = [one for one in (self._written, line) if one is not None and one.target_tokens]
+        if len(lines) < 2 or self._written == line:
+            return line
+        tokens = sum(one.target_tokens for one in lines)
+        loss, likelihood = (
+            sum(getattr(one, name) * one.target_tokens for one in lines) for name in ("loss", "negative_log_likelihood")
+        )
+        return replace(line, loss=loss / tokens, perplexity=perplexity(likelihood, tokens))
+
+    def _figures(self, line: TrainLine, *, width: int) -> str:
+        """As many of a line's figures as fit, the first ones first, but where the run stands in any case."""
+        wall = line.wall
+        shown = f"step {line.step:,}/{self._training.steps:,}"
+        if left := self._time_left(line):
+            shown += f"  {left}"
+        for figure in (
+            f"loss {line.loss:.3f}",
+            f"ppl {_perplexity(line.perplexity)}",
+            f"{wall.tokens_per_second:,.0f} tok/s",
+            "" if wall.peak_share is None else f"{wall.peak_share:.0%} of peak",
+            f"lr {line.learning_rate:.1e}",
+            "" if wall.memory_gib is None else f"{wall.memory_gib:.1f} GiB",
+            f"grad {line.gradient_norm:.2f}",
+        ):
+            if len(shown) + 2 + len(figure) > width:
+                break
+            shown += f"  {figure}" if figure else ""
+        return shown
+
+    def _time_left(self, line: TrainLine) -> str:
+        """Until the nearest of the run's ends; empty while nothing is known of its speed."""
+        training = self._training
+        if self._began is None or not self._began[1] < line.step < training.steps:
             return ""
-        seconds = (time.monotonic() - self._began[0]) / (step - self._began[1]) * (self._steps - step)
-        return f"{duration_text(seconds)} left"
+        step_seconds = (time.monotonic() - self._began[0]) / (line.step - self._began[1])
+        left = step_seconds * (training.steps - line.step)
+        if training.minutes:
+            left = min(left, 60 * training.minutes - line.wall.seconds)
+        unless = ""
+        if training.patience and self._without_best:
+            more = training.patience - self._without_best
+            end = (line.step // training.validation_steps + more) * training.validation_steps
+            if step_seconds * (end - line.step) < left:
+                left, unless = step_seconds * (end - line.step), " unless better"
+        return f"{duration_text(max(0.0, left))} left{unless}"
 
     def _validated(self, line: ValidationLine, is_best: bool) -> None:
-        score = f", BLEU {line.bleu:.2f}" if line.bleu is not None else ""
-        words = f"{line.perplexity:.2f} a subword, {line.perplexity_per_word:.2f} a word"
-        best = " (the best so far)" if is_best else ""
-        self._say(f"step {line.step:,}: validation loss {line.loss:.4f}, perplexity {words}{score}{best}")
+        figures = f"loss {line.loss:.3f}, ppl {_perplexity(line.perplexity)}"
+        by_word = f" ({_perplexity(line.perplexity_per_word)} a word)"
+        figures = f"{figures}{by_word}" if line.bleu is None else f"BLEU {line.bleu:.2f}, {figures}"
+        patience = f": {self._without_best} of {self._training.patience}" if self._training.patience else ""
+        verdict = "best so far" if is_best else f"no better{patience}"
+        self._say(f"step {line.step:,}: validation {figures}, {verdict}")
+        most = self._console.width - 4 if self._live is not None else None  # all of it is in metrics.jsonl
         for sample in line.samples:
-            self._say(f"    {sample.source}\n  → {sample.output or '(nothing)'}\n  = {sample.reference}")
+            texts = sample.source, sample.output or "(nothing)", sample.reference
+            self._say("    {}\n  → {}\n  = {}".format(*(visible(text, most=most) for text in texts)))
 
-    def _saved(self, step: int, folder: Path) -> None:
-        self._say(f"step {step:,}: checkpoint in {folder}")
+    def _saved(self, step: int) -> None:
+        self._say(f"step {step:,}: checkpoint saved", style="dim")
 
     def _ended(self, event: events.Ended) -> None:
+        self._say(f"{event.state} at step {event.step:,} after {duration_text(60 * event.minutes)}: {event.why}")
         if event.averaged:
-            steps = ", ".join(f"{step:,}" for step in event.averaged)
-            self._say(f"the mean of the checkpoints {steps} is in {event.run / 'averaged'}")
-        self._say(f"{event.state} at step {event.step:,}: {event.why}")
+            first, *_, last = event.averaged
+            self._say(f"the model is the mean of {len(event.averaged)} checkpoints, of step {first:,} to {last:,}")
+        run = shlex.quote(str(event.run))
+        if event.state == "interrupted":
+            words = [word for word in self._command if word not in ("--resume", "--overwrite")]
+            again = shlex.join(words) if words else f"heedful train … --output {run}"
+            self._say(f"to go on:\n  {again} --resume")
+            return
+        self._say(f"what to type next:\n  heedful translate --model {run}")
+        self._say(f"  heedful evaluate --model {run} --source FILE --reference FILE\n  heedful report {run}")
 
-    def _say(self, text: str) -> None:
-        self._console.print(text, soft_wrap=True)
+    def _say(self, text: str, *, style: str | None = None) -> None:
+        self._console.print(text, style=style, soft_wrap=True)
 
 
 class DemoDisplay(TrainingDisplay):
-    """The same for somebody who sees a model learn for the first time: a bar, and what becomes of one sentence."""
+    """The same for somebody who sees a model learn for the first time: less of it, and what becomes of one sentence."""
 
     _said = 0.0
 
@@ -121,42 +207,31 @@ class DemoDisplay(TrainingDisplay):
         self._say(f"{facts['model']} on {facts['device']}{going_on}")
         self._said = time.monotonic()
 
-    def _live_line(self, line: TrainLine) -> RenderableType:
-        step, steps = line.step, self._steps
-        parts = (f"{step:,}/{steps:,} steps", self._time_left(step), f"loss {line.loss:.2f}")
-        grid = Table.grid(padding=(0, 1))
-        grid.add_column(max_width=40)
-        grid.add_column(no_wrap=True, overflow="ellipsis")
-        grid.add_row(ProgressBar(steps, step), "  ".join(filter(None, parts)))
-        return grid
+    def _figures(self, line: TrainLine, *, width: int) -> str:
+        left = self._time_left(line)
+        return f"{line.step:,}/{self._training.steps:,} steps{f'  {left}' if left else ''}  loss {line.loss:.2f}"
 
     def _logged(self, line: TrainLine) -> None:
-        if time.monotonic() - self._said >= SECONDS_BETWEEN_LINES or line.step == self._steps:
+        steps = self._training.steps
+        if time.monotonic() - self._said >= SECONDS_BETWEEN_LINES or line.step == steps:
             self._said = time.monotonic()
-            self._say(f"training {line.step:,} of {self._steps:,} steps, loss {line.loss:.2f}")
+            self._say(f"training {line.step:,} of {steps:,} steps, loss {line.loss:.2f}")
 
     def _validated(self, line: ValidationLine, is_best: bool) -> None:
         for sample in line.samples:
             self._say(f"step {line.step:,}: {sample.source} → {sample.output or '(nothing)'}")
 
-    def _saved(self, step: int, folder: Path) -> None:
+    def _saved(self, step: int) -> None:
         """A demo goes on from wherever it was: nobody need know how."""
 
     def _ended(self, event: events.Ended) -> None:
         """The scores come next."""
 
 
-def _progress_line(line: TrainLine, steps: int, left: str) -> str:
-    wall = line.wall
-    parts = [
-        f"step {line.step:,}/{steps:,}",
-        left,  # before what a narrow terminal cuts off
-        f"loss {line.loss:.3f}",
-        f"ppl {line.perplexity:,.2f}",
-        f"lr {line.learning_rate:.2e}",
-        f"grad {line.gradient_norm:.2f}",
-        f"{wall.tokens_per_second:,.0f} tok/s",
-        "" if wall.peak_share is None else f"{wall.peak_share:.0%} of peak",
-        "" if wall.memory_gib is None else f"{wall.memory_gib:.1f} GiB",
-    ]
-    return "  ".join(filter(None, parts))
+def _perplexity(value: float) -> str:
+    """With the digits that say something: at the beginning it is in the thousands.
+
+    >>> _perplexity(18.424), _perplexity(36340.03)
+    ('18.42', '36,340')
+    """
+    return f"{value:,.2f}" if value < 100 else f"{value:,.0f}"

@@ -22,6 +22,8 @@ class Started:
     step: int
     training: TrainingConfig
     """What ends the run."""
+    without_best: int = 0
+    """Validations since the best one."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,6 @@ class Saved:
     """A checkpoint was written."""
 
     step: int
-    folder: Path
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class Ended:
     step: int
     averaged: list[int]
     run: Path
+    minutes: float
+    """That the run has taken, earlier sessions included."""
 
 
 Event = Started | Stepped | Validated | Saved | Warned | Ended

@@ -85,9 +85,10 @@ class Loop:
         """Every step from where the run stands to its end."""
         over = self._over(time_is_over=0 < self._training.minutes <= self._progress.minutes)
         if over and self._is_finished():
-            self._report(events.Ended("finished", over, self._progress.step, [], self._task.run))
+            self._report(events.Ended("finished", over, self._progress.step, [], self._task.run, self._clock.minutes()))
             return self._progress
-        self._report(events.Started(self._describe(), self._progress.step, self._training))
+        without_best = self._progress.validations_without_best
+        self._report(events.Started(self._describe(), self._progress.step, self._training, without_best))
         state, why, averaged = "failed", "", []
         try:
             with memory_told(self._training, then="and --resume; the last checkpoint is intact"):
@@ -103,7 +104,7 @@ class Loop:
             raise
         finally:
             self._status(state, why)
-        self._report(events.Ended(state, why, self._progress.step, averaged, self._task.run))
+        self._report(events.Ended(state, why, self._progress.step, averaged, self._task.run, self._clock.minutes()))
         return self._progress
 
     def _over(self, *, time_is_over: bool) -> str | None:
@@ -239,10 +240,10 @@ class Loop:
                 for tensors in (model.state_dict(), optimizer_tensors(self._trainer.optimizer, model))
             )
             checkpoint = Checkpoint(self._progress.step, weights, moments, state, scheduled)
-            folder = write_checkpoint(self._task.run, checkpoint)
+            write_checkpoint(self._task.run, checkpoint)
             keep = max(self._training.keep_last, self._training.average_last)
             prune(self._task.run, keep=keep, best=best.step if best else None)
-        self._report(events.Saved(self._progress.step, folder))
+        self._report(events.Saved(self._progress.step))
 
     def _averaged(self) -> list[int]:
         """The final model of section 6.1, where there are checkpoints enough to average."""
