@@ -79,14 +79,16 @@ def test_a_folder_that_is_a_run_is_listed_and_a_newer_checkpoint_is_the_model(
 def test_what_cannot_be_used_is_named_with_the_reason(
     run: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("begun", "harmed", "foreign"):
+    for name in ("begun", "harmed", "halved", "foreign"):
         shutil.copytree(run, name)
     for name in ("averaged", "checkpoints"):
         shutil.rmtree(Path("begun") / name)
     Path("harmed/averaged/state.json").write_text("{")
+    Path("halved/averaged/state.json").unlink()
     Path("foreign/run.json").write_text('{"format": "somebody else\'s"}')
     found = {row["model"]: row["about"] for row in json.loads(run_here(capsys, "models", "--json")[1])}
-    assert set(found) == {"begun", "harmed"}
+    assert set(found) == {"begun", "harmed", "halved"}
+    assert found["halved"] == "cannot be used: halved/averaged is not a checkpoint: no state.json in it"
     assert found["begun"] == "no checkpoint yet"
     assert "cannot be used: harmed/averaged/state.json is damaged" in found["harmed"]
 

@@ -103,7 +103,7 @@ def run_with_kills(corpus: Path, run: Path, *, kills: int, seed: int) -> int:
         # however fast the machine is; now and then while the process is still starting.
         if draw.random() < 0.8:
             for line in process.stderr:
-                if line.startswith("steps"):
+                if line.startswith("ends after"):
                     break
             for _ in range(draw.randrange(4)):
                 process.stderr.readline()
