@@ -75,19 +75,21 @@ class Hypotheses:
 
 def advance_beams(state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, spelling: Spelling) -> None:
     """Take one step in place, given the model's scores for the word after each live hypothesis."""
-    width = state.log_probability.size(1)
-    at_limit = state.length >= state.limit
     values, parents, words = _best_continuations(state, logits_BWV, options, spelling)
     ends = words == END
     _keep_ended(state, values.masked_fill(~ends, -torch.inf), parents, options)
     # The first W that do not end: False sorts before True, and a stable sort keeps their order.
-    order = ends.to(torch.uint8).sort(dim=1, stable=True).indices[:, :width]
-    values, parents, words = (x.gather(1, order) for x in (values, parents, words))
-    state.spelled.copy_(spelling.after(state.spelled.gather(1, parents), words))
-    state.log_probability.copy_(values)
-    _append(state, words, _rows(state.rows, parents))
-    _mark_done(state, options)
-    state.done.logical_or_(at_limit)  # scores that are not numbers would never end otherwise
+    order = ends.to(torch.uint8).sort(dim=1, stable=True).indices[:, : logits_BWV.size(1)]
+    values, parents, words = (x.gather(1, order) for x in (values.masked_fill(ends, -torch.inf), parents, words))
+    _lengthen(state, values, parents, words, spelling)
+    # Words to come can only lower a log-probability, and no output is longer than the limit and an end symbol: a
+    # negative number divided by the largest penalty is the best score there can be.
+    best = state.log_probability.amax(1)
+    best = best / length_penalty(state.limit + 1, options.length_penalty, dtype=best.dtype)
+    state.done.logical_or_(state.ended_score[:, options.n_best - 1] >= best)
+    if options.stop == "enough":
+        state.done.logical_or_(state.ended_score[:, -1] > -torch.inf)
+    state.log_probability.masked_fill_(state.done[:, None], -torch.inf)
 
 
 def _best_continuations(
@@ -104,44 +106,33 @@ def _best_continuations(
 
 
 def _keep_ended(state: Hypotheses, values: Tensor, parents: Tensor, options: SearchOptions) -> None:
-    """Add the hypotheses that end now to the finished ones; the best W stay."""
-    width = parents.size(1) // 2
-    length = state.length[:, None]
+    """Add the hypotheses that end now, which have values above -∞, to the finished ones; the best W stay."""
+    width = state.ended_score.size(1)
+    length = state.length[:, None].expand_as(values)
     scores = values / length_penalty(length + 1, options.length_penalty, dtype=values.dtype)
     scores, order = torch.cat([state.ended_score, scores], 1).sort(dim=1, descending=True, stable=True)
-    scores, order = scores[:, :width], order[:, :width]
-    state.ended_score.copy_(scores)
-    state.ended_log_probability.copy_(torch.cat([state.ended_log_probability, values], 1).gather(1, order))
-    lengths = torch.cat([state.ended_length, length.expand_as(values)], 1)
-    state.ended_length.copy_(lengths.gather(1, order))
+    order = order[:, :width]
+    state.ended_score.copy_(scores[:, :width])
+    for kept, new in ((state.ended_log_probability, values), (state.ended_length, length)):
+        kept.copy_(torch.cat([kept, new], 1).gather(1, order))
     old = _rows(state.ended_rows, order.clamp(max=width - 1))
     new = _rows(state.rows, parents.gather(1, (order - width).clamp(min=0)))
     state.ended_rows.copy_(torch.where((order < width)[..., None], old, new))
 
 
-def _mark_done(state: Hypotheses, options: SearchOptions) -> None:
-    # Words to come can only lower a log-probability, and no output is longer than the limit and an end symbol: a
-    # negative number divided by the largest penalty is the best score there can be.
-    best = state.log_probability.amax(1)
-    best = best / length_penalty(state.limit + 1, options.length_penalty, dtype=best.dtype)
-    done = state.ended_score[:, options.n_best - 1] >= best
-    if options.stop == "enough":
-        done |= state.ended_score[:, -1] > -torch.inf
-    state.done.logical_or_(done)
-    state.log_probability.masked_fill_(state.done[:, None], -torch.inf)
-
-
-def _append(state: Hypotheses, words: Tensor, rows: Tensor | None = None) -> None:
-    """Write each hypothesis's next word, and that it lies in its own row; ``rows``: where the words before it lie.
+def _lengthen(state: Hypotheses, values: Tensor, parents: Tensor, words: Tensor, spelling: Spelling) -> None:
+    """Make these the live hypotheses: each lies where its parent does, and its last word in its own row.
 
     Not in slots that are done, nor where every position is taken.
     """
+    state.spelled.copy_(spelling.after(state.spelled.gather(1, parents), words))
+    state.log_probability.copy_(values)
+    state.done.logical_or_(~(values > -torch.inf).any(1))  # nor is a score that is not a number
     going = ~state.done & (state.length < state.ids.size(2) - 1)
     state.length.add_(going)
     place, going = state.length[:, None, None].expand(-1, words.size(1), 1), going[:, None, None]
     own = torch.arange(words.size(1), device=words.device)[None, :, None].expand_as(place)
-    if rows is not None:
-        state.rows.copy_(torch.where(going, rows, state.rows))
+    state.rows.copy_(torch.where(going, _rows(state.rows, parents), state.rows))
     state.rows.scatter_(2, place, torch.where(going, own, state.rows.gather(2, place)))
     state.ids.scatter_(2, place, torch.where(going, words[..., None], state.ids.gather(2, place)))
 
@@ -229,12 +220,9 @@ def advance_samples(state: Hypotheses, logits_BWV: Tensor, options: SearchOption
     values, words = _allowed(state, logits_BWV.log_softmax(-1), options, spelling, choose=choose)
     values, place = values.max(-1, keepdim=True)  # all others are -∞
     values, words = state.log_probability + values.squeeze(-1), words.gather(-1, place).squeeze(-1)
-    live = state.log_probability > -torch.inf
-    _keep_own(state, values, live & (words == END), options)
-    state.spelled.copy_(spelling.after(state.spelled, words))
-    state.log_probability.copy_(torch.where(live & (words != END), values, -torch.inf))
-    _append(state, words)
-    state.done.logical_or_((state.log_probability == -torch.inf).all(1))
+    ends, own = words == END, torch.arange(words.size(1), device=words.device).expand_as(words)
+    _keep_ended(state, values.masked_fill(~ends, -torch.inf), own, options)
+    _lengthen(state, values.masked_fill(ends, -torch.inf), own, words, spelling)
 
 
 def _most_probable(log_probs_BWV: Tensor) -> tuple[Tensor, Tensor]:
@@ -255,19 +243,6 @@ def _drawn(state: Hypotheses, options: SearchOptions, log_probs_BWV: Tensor) -> 
     # A number a hair below 1 may round up to the whole sum: then the last word that has a probability.
     index = torch.minimum(index, (probability > 0).sum(-1, keepdim=True) - 1).clamp(min=0)
     return values.gather(-1, index), words.gather(-1, index)
-
-
-def _keep_own(state: Hypotheses, values: Tensor, ended: Tensor, options: SearchOptions) -> None:
-    """Each beam has its own finished hypothesis."""
-    length = state.length[:, None].expand_as(values)
-    scores = values / length_penalty(length + 1, options.length_penalty, dtype=values.dtype)
-    for kept, new in (
-        (state.ended_score, scores),
-        (state.ended_log_probability, values),
-        (state.ended_length, length),
-    ):
-        kept.copy_(torch.where(ended, new, kept))
-    state.ended_rows.copy_(torch.where(ended[..., None], state.rows, state.ended_rows))
 
 
 def uniform_numbers(seed: int, sentence: int, *, beams: int, positions: int) -> np.ndarray:

@@ -7,7 +7,7 @@ and a step is one captured graph.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -86,10 +86,10 @@ class Engine:
     ) -> None:
         """``positions``: the longest output's words, and one for the start symbol. ``captures``: captures the step."""
         self._scorer, self._options, self._positions, self._spelling = scorer, options, positions, spelling
-        self._state = self._empty(slots)
+        self._state = self._begun([Sentence(0, np.empty(0))] * slots)
+        self._state.done.fill_(True)
         self._advance = advance_beams if options.method == "beam" else advance_samples
-        self._captures = captures
-        self._whole_step: Callable[[], None] = self._step if captures is None else self._captured_step
+        self._captures, self._whole_step = captures, self._step if captures is None else None
 
     @torch.inference_mode()
     def run(self, sentences: Sequence[Sentence]) -> Iterator[tuple[Sentence, list[Hypothesis]]]:
@@ -100,7 +100,10 @@ class Engine:
             free = [slot for slot, sentence in enumerate(inside) if sentence is None]
             if waiting and len(free) >= min(max(1, len(inside) // 8), len(waiting)):
                 some = [waiting.pop() for _ in free[: len(waiting)]]
-                self._place(torch.tensor(free[: len(some)], device=self._scorer.device), some)
+                slots = torch.tensor(free[: len(some)], device=self._scorer.device)
+                self._scorer.place(slots, [sentence.source for sentence in some])
+                for kept, new in zip(self._state.tensors, self._begun(some).tensors, strict=True):
+                    kept[slots] = new
                 for slot, sentence in zip(free, some, strict=False):
                     inside[slot] = sentence
             elif not waiting:
@@ -113,51 +116,38 @@ class Engine:
                 assert sentence is not None, "only slots with sentences finish"
                 yield sentence, found[: self._options.n_best]
 
-    def _empty(self, slots: int) -> Hypotheses:
-        """Slots without sentences: all that matters is that they are done."""
-        beams, positions, real = self._options.beams, self._positions, self._scorer.dtype
-
-        def zeros(*shape: int, dtype: torch.dtype = torch.long) -> Tensor:
-            return torch.zeros(slots, *shape, dtype=dtype, device=self._scorer.device)
-
-        return Hypotheses(
-            log_probability=zeros(beams, dtype=real),
-            ids=zeros(beams, positions),
-            rows=zeros(beams, positions),
-            length=zeros(),
-            limit=zeros(),
-            prefix=zeros(positions),
-            uniform=zeros(beams, positions if self._options.method == "sample" else 0, dtype=real),
-            spelled=zeros(beams),
-            done=~zeros(dtype=torch.bool),
-            ended_score=zeros(beams, dtype=real),
-            ended_log_probability=zeros(beams, dtype=real),
-            ended_length=zeros(beams),
-            ended_rows=zeros(beams, positions),
-        )
-
-    def _place(self, slots: Tensor, sentences: Sequence[Sentence]) -> None:
-        """Begin new sentences in these slots: one live hypothesis each that holds the start symbol alone."""
-        state, options, device = self._state, self._options, self._scorer.device
-        self._scorer.place(slots, [sentence.source for sentence in sentences])
-        fresh = {"ids": START, "prefix": PAD, "rows": 0, "length": 0, "spelled": BEGIN, "done": False}
-        fresh |= {"ended_length": 0, "ended_rows": 0}
-        fresh |= dict.fromkeys(("log_probability", "ended_score", "ended_log_probability"), -torch.inf)
-        for name, value in fresh.items():
-            getattr(state, name)[slots] = value
-        state.rows[slots, :, 0] = torch.arange(options.beams, device=device)
-        state.log_probability[slots, 0] = 0.0
-        limits = [min(options.limit(len(sentence.source)), self._positions - 1) for sentence in sentences]
-        state.limit[slots] = torch.tensor(limits, device=device)
-        prefixes = np.full((len(sentences), self._positions), PAD)
+    def _begun(self, sentences: Sequence[Sentence]) -> Hypotheses:
+        """Slots with new sentences: one live hypothesis each that holds the start symbol alone."""
+        options, positions, device, count = self._options, self._positions, self._scorer.device, len(sentences)
+        shape, table = (count, options.beams), (count, options.beams, positions)
+        limits = [min(options.limit(len(sentence.source)), positions - 1) for sentence in sentences]
+        prefix = np.full((count, positions), PAD)
         for row, sentence in enumerate(sentences):
-            prefixes[row, 1 : 1 + len(sentence.prefix)] = sentence.prefix
-        state.prefix[slots] = torch.from_numpy(prefixes).to(device)
+            prefix[row, 1 : 1 + len(sentence.prefix)] = sentence.prefix
+        log_probability, uniform = torch.full(shape, -torch.inf, dtype=self._scorer.dtype), np.zeros((*shape, 0))
+        log_probability[:, 0] = 0.0
         if options.method == "sample":  # samples do not compete: every beam begins
-            state.log_probability[slots] = 0.0
-            shape = {"beams": options.beams, "positions": self._positions}
-            drawn = [uniform_numbers(options.seed, sentence.number, **shape) for sentence in sentences]
-            state.uniform[slots] = torch.from_numpy(np.stack(drawn)).to(device, self._scorer.dtype)
+            log_probability[:] = 0.0
+            numbers = (sentence.number for sentence in sentences)
+            drawn = [uniform_numbers(options.seed, n, beams=options.beams, positions=positions) for n in numbers]
+            uniform = np.stack(drawn)
+        own = torch.arange(options.beams)[:, None].expand(table)
+        begun = Hypotheses(
+            log_probability=log_probability,
+            ids=torch.full(table, START),
+            rows=own.masked_fill(torch.arange(positions) > 0, 0),
+            length=torch.zeros(count, dtype=torch.long),
+            limit=torch.tensor(limits),
+            prefix=torch.from_numpy(prefix),
+            uniform=torch.from_numpy(uniform).to(self._scorer.dtype),
+            spelled=torch.full(shape, BEGIN),
+            done=torch.zeros(count, dtype=torch.bool),
+            ended_score=torch.full_like(log_probability, -torch.inf),
+            ended_log_probability=torch.full_like(log_probability, -torch.inf),
+            ended_length=torch.zeros(shape, dtype=torch.long),
+            ended_rows=torch.zeros(table, dtype=torch.long),
+        )
+        return Hypotheses(*(tensor.to(device) for tensor in begun.tensors))
 
     def _taken(self, slots: list[int]) -> Iterator[list[Hypothesis]]:
         """The finished hypotheses of these slots, best first, on the host."""
@@ -186,13 +176,11 @@ class Engine:
             going = self._state.length[~self._state.done]
             self._step(reach=int(going.max()) + 1)
             return
+        if self._whole_step is None:
+            assert self._captures is not None, "otherwise the steps are plain"
+            self._whole_step = self._captures(self._step, keep=self._state.tensors)
         for _ in range(_STEPS_BETWEEN_LOOKS):
             self._whole_step()
-
-    def _captured_step(self) -> None:
-        assert self._captures is not None, "only captured steps come here"
-        self._whole_step = self._captures(self._step, keep=self._state.tensors)
-        self._whole_step()
 
     def _step(self, reach: int | None = None) -> None:
         state = self._state
