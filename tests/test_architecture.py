@@ -31,7 +31,7 @@ CEILINGS = {
     "cli": (24, 2800),
     "demo": (5, 620),
     "report": (9, 1430),
-    "export": (3, 310),
+    "export": (3, 300),
     "planning": (4, 570),
     "training": (12, 1880),
     "search": (10, 1870),

@@ -7,12 +7,12 @@ renamed. The files are plain JSON and safetensors; transformers is not needed to
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors.torch import save
+from tokenizers import Tokenizer, processors
 from torch import Tensor
 
 from heedful.errors import ExportError
@@ -23,13 +23,17 @@ from heedful.symbols import CONTROL_TOKENS, END, PAD, START
 from heedful.text.subwords import FILE_NAME
 
 _STORAGES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
-_NORMS = {
-    "encoder": ("self_attn_layer_norm", "final_layer_norm"),
-    "decoder": ("self_attn_layer_norm", "encoder_attn_layer_norm", "final_layer_norm"),
+_NAMES = {
+    "self_attention": "self_attn",
+    "cross_attention": "encoder_attn",
+    "w_o": "out_proj",
+    "feed_forward.w_1": "fc1",
+    "feed_forward.w_2": "fc2",
+    "add_and_norm_1.norm": "self_attn_layer_norm",
 }
-_ATTENTIONS = {
-    "encoder": {"self_attention": "self_attn"},
-    "decoder": {"self_attention": "self_attn", "cross_attention": "encoder_attn"},
+_LATER_NORMS = {
+    "encoder": {"add_and_norm_2.norm": "final_layer_norm"},
+    "decoder": {"add_and_norm_2.norm": "encoder_attn_layer_norm", "add_and_norm_3.norm": "final_layer_norm"},
 }
 _CONTROL_IDS = {
     "pad_token_id": PAD,
@@ -63,7 +67,7 @@ def write_marian(saved: SavedModel, place: Path, *, storage: str = "float32", ov
         (folder / "model.safetensors").write_bytes(save(weights, {"format": "pt"}))
         write_json(folder / "config.json", _configuration(saved, storage))
         write_json(folder / "generation_config.json", generation)
-        write_json(folder / FILE_NAME, _tokenizer(saved))
+        (folder / FILE_NAME).write_text(_tokenizer(saved), encoding="utf-8")
         write_json(folder / "tokenizer_config.json", _TOKENIZER_CONFIGURATION)
 
 
@@ -71,27 +75,23 @@ def _marian_weights(saved: SavedModel) -> dict[str, Tensor]:
     """Our weights under Marian's names, residual dimensions reordered."""
     ours, d = saved.model.state_dict(), saved.config.model.d_model
     order = torch.cat([torch.arange(0, d, 2), torch.arange(1, d, 2)])
-    embedding = ours["embedding.weight"]
+    embedding = ours.pop("embedding.weight")
     bias = torch.zeros(1, len(embedding))
     bias[0, [PAD, START]] = NEVER
     theirs = {"model.shared.weight": embedding[:, order], "final_logits_bias": bias}
-    counts = {"encoder": saved.config.model.encoder_layers, "decoder": saved.config.model.decoder_layers}
-    for side, count in counts.items():
-        for number in range(count):
-            here, there = f"{side}.layers.{number}", f"model.{side}.layers.{number}"
-            for name, their_name in _ATTENTIONS[side].items():
-                for kind in ("weight", "bias"):
-                    thirds = ours[f"{here}.{name}.w_qkv.{kind}"].split(d)
-                    for letter, third in zip("qkv", thirds, strict=True):
-                        value = third[:, order] if kind == "weight" else third
-                        theirs[f"{there}.{their_name}.{letter}_proj.{kind}"] = value
-                    theirs[f"{there}.{their_name}.out_proj.{kind}"] = ours[f"{here}.{name}.w_o.{kind}"][order]
-            theirs[f"{there}.fc1.weight"] = ours[f"{here}.feed_forward.w_1.weight"][:, order]
-            theirs[f"{there}.fc1.bias"] = ours[f"{here}.feed_forward.w_1.bias"]
-            for kind in ("weight", "bias"):
-                theirs[f"{there}.fc2.{kind}"] = ours[f"{here}.feed_forward.w_2.{kind}"][order]
-                for place, their_name in enumerate(_NORMS[side], start=1):
-                    theirs[f"{there}.{their_name}.{kind}"] = ours[f"{here}.add_and_norm_{place}.norm.{kind}"][order]
+    for name, value in ours.items():
+        place, kind = f"model.{name}".rsplit(".", 1)
+        for our_name, their_name in {**_NAMES, **_LATER_NORMS[name.split(".")[0]]}.items():
+            place = place.replace(our_name, their_name)
+        if not place.endswith(("w_qkv", "fc1")):  # these read the residual stream, all others write it
+            value = value[order]
+        elif kind == "weight":
+            value = value[:, order]
+        if place.endswith("w_qkv"):
+            projections = zip("qkv", value.split(d), strict=True)
+            theirs |= {f"{place[: -len('w_qkv')]}{letter}_proj.{kind}": third for letter, third in projections}
+        else:
+            theirs[f"{place}.{kind}"] = value
     return theirs
 
 
@@ -104,8 +104,8 @@ def _configuration(saved: SavedModel, storage: str) -> dict[str, Any]:
         "d_model": model.d_model,
         "encoder_layers": model.encoder_layers,
         "decoder_layers": model.decoder_layers,
-        **{f"{side}_attention_heads": model.num_heads for side in _NORMS},
-        **{f"{side}_ffn_dim": model.d_ff for side in _NORMS},
+        **{f"{side}_attention_heads": model.num_heads for side in _LATER_NORMS},
+        **{f"{side}_ffn_dim": model.d_ff for side in _LATER_NORMS},
         "activation_function": "relu",
         "dropout": model.dropout,
         "attention_dropout": model.attention_dropout,
@@ -122,11 +122,9 @@ def _configuration(saved: SavedModel, storage: str) -> dict[str, Any]:
     }
 
 
-def _tokenizer(saved: SavedModel) -> dict[str, Any]:
+def _tokenizer(saved: SavedModel) -> str:
     """Our vocabulary file, which also closes each text with the end symbol."""
-    end = CONTROL_TOKENS[END]
-    whole = [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": end, "type_id": 0}}]
-    pair = [*whole[:1], {"Sequence": {"id": "B", "type_id": 0}}, *whole[1:]]
-    closing = {"type": "TemplateProcessing", "single": whole, "pair": pair}
-    closing["special_tokens"] = {end: {"id": end, "ids": [END], "tokens": [end]}}
-    return {**json.loads(saved.source_subwords.file_text), "post_processor": closing}
+    tokenizer, end = Tokenizer.from_str(saved.source_subwords.file_text), CONTROL_TOKENS[END]
+    closing = processors.TemplateProcessing(single=f"$A {end}", pair=f"$A $B {end}", special_tokens=[(end, END)])
+    tokenizer.post_processor = closing  # pyright: ignore[reportAttributeAccessIssue]
+    return tokenizer.to_str()
