@@ -28,7 +28,7 @@ LAYERS = [
 ]
 # Files and lines that a room may have. A feature that needs more wants the room rebuilt first; then say so here.
 CEILINGS = {
-    "cli": (24, 2800),
+    "cli": (21, 2790),
     "demo": (5, 620),
     "report": (9, 1430),
     "export": (3, 300),
@@ -41,7 +41,7 @@ CEILINGS = {
     "data": (6, 990),
     "text": (6, 920),
     "evaluation": (7, 830),
-    "by themselves": (9, 1200),
+    "by themselves": (9, 1140),
 }
 LONGEST_FILE = 400
 # The door of the library re-exports from everywhere; any room may read the version it holds.

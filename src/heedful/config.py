@@ -140,9 +140,9 @@ class TrainingConfig(_Section):
 class SearchConfig(_Section):
     """Section 6.1: how a translation is found."""
 
-    beam_size: int = setting(4, "hypotheses kept at each step", 1, 10_000)
-    length_penalty: float = setting(0.6, "scores are divided by ((5 + length) / 6)^this", 0, 10)
-    max_extra_length: int = setting(50, "longest output: the input's length plus this", 0, 1_000_000)
+    beam_size: int = setting(4, "candidates kept at each step; more are slower, and often a little better", 1, 10_000)
+    length_penalty: float = setting(0.6, "favours longer outputs: scores are divided by ((5 + length) / 6)^this", 0, 10)
+    max_extra_length: int = setting(50, "a translation has at most so many subwords more than its input", 0, 1_000_000)
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,8 @@ class DataConfig(_Section):
 
     vocab_size: int = setting(37_000, "subwords in the vocabulary", 259, 10_000_000)
     # What learned positions can take by default (model.max_positions): a longer pair could not be used by every model.
-    max_length: int = setting(1024, "tokens of a side, END included, above which a pair is left out", 2, 10**9)
-    max_ratio: float = setting(9.0, "a pair is left out when a side has this many times the other's tokens", 1, 10**9)
+    max_length: int = setting(1024, "a pair is left out when a side has more tokens, its end symbol included", 2, 10**9)
+    max_ratio: float = setting(9.0, "a pair is left out when a side has so many times the other's tokens", 1, 10**9)
 
 
 @dataclass(frozen=True)

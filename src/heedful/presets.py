@@ -116,9 +116,9 @@ def _row(name: str, row: str, about: str, paper_parameters: int | None = None, /
 
 
 ALL: tuple[Preset, ...] = (
-    Preset("base", "Table 3, section 5", "the paper's base model", Config, 65),
-    Preset("big", "Table 3, section 6.1", "the paper's big model, en-de", big, 213),
-    Preset("big-en-fr", "section 6.1", "the big model for en-fr: dropout 0.1, 32,000 word pieces", big_en_fr),
+    Preset("base", "Table 3", "the paper's base model", Config, 65),
+    Preset("big", "Table 3", "the paper's big model, en-de", big, 213),
+    Preset("big-en-fr", "Table 2", "the big model for en-fr: dropout 0.1, 32,000 word pieces", big_en_fr),
     _row("a-h1", "A", "1 head of 512", num_heads=1),
     _row("a-h4", "A", "4 heads of 128", num_heads=4),
     _row("a-h16", "A", "16 heads of 32", num_heads=16),
@@ -137,8 +137,8 @@ ALL: tuple[Preset, ...] = (
     _row("d-smooth0", "D", "no label smoothing", label_smoothing=0.0),
     _row("d-smooth0.2", "D", "label smoothing 0.2", label_smoothing=0.2),
     _row("e-learned", "E", "learned positions", positions="learned"),
-    Preset("parser", "section 6.3", "constituency parsing, WSJ only", parser),
-    Preset("parser-semi", "section 6.3", "constituency parsing, semi-supervised", partial(parser, 32_000)),
+    Preset("parser", "Table 4", "constituency parsing, WSJ only", parser),
+    Preset("parser-semi", "Table 4", "constituency parsing, semi-supervised", partial(parser, 32_000)),
     Preset("tiny", "ours", "toy tasks and tests, a minute on a CPU", tiny),
     Preset("demo", "ours", "the generated text of `heedful demo`", demo),
     Preset("small", "ours", "some hundred thousand pairs", small),

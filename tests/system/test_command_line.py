@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import json
+import os
+import pty
 import re
 import shutil
 import subprocess
@@ -12,10 +14,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from tests.commands import run_here
 
 import heedful
 from heedful.cli import main as commands
-from heedful.cli.main import COMMANDS, command_named, main, overview
+from heedful.cli.main import COMMANDS, GROUPS, command_named, main, overview
 from heedful.presets import ALL, resolve
 
 
@@ -59,14 +62,12 @@ def test_compare_offers_only_what_it_takes() -> None:
     assert "--model" not in shown
 
 
-def test_commands_stand_in_the_order_of_a_users_journey() -> None:
-    lines = [line.split() for line in run("--help").stdout.splitlines()]
-    shown = [words[0] for words in lines if words]
-    journey = [
-        *("demo", "prepare", "data", "plan", "train", "average", "models", "translate", "score", "attention"),
-        *("evaluate", "compare", "runs", "curves", "report", "bundle", "presets", "config"),
-    ]
-    assert [word for word in shown if word in journey] == journey
+def test_commands_stand_in_groups() -> None:
+    lines = overview(width=80).splitlines()
+    for title, group in GROUPS.items():
+        start = lines.index(f"{title}:")
+        shown = [line.split()[0] for line in lines[start + 1 : lines.index("", start)] if line[:3].strip()]
+        assert shown == list(group)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -90,6 +91,79 @@ def test_what_needs_no_command_loads_none(arguments: str) -> None:
         "sys.exit(str(heavy) if heavy else 0)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def options_in(help_text: str, *, explained: bool) -> set[str]:
+    """The options that a help explains in its boxes, or that it only names."""
+    lines = [line for line in help_text.partition("Examples")[0].splitlines() if line.startswith("│") is explained]
+    found = [re.findall(r"^│ [* ]*(--[a-z-]+)" if explained else r"--[a-z-]+", line) for line in lines]
+    return {name for names in found for name in names} - {"--help-all"}
+
+
+@pytest.mark.parametrize("command", ["translate", "evaluate", "prepare"])
+def test_the_short_help_explains_what_people_use_and_names_the_rest(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, short, _ = run_here(capsys, command, "--help")
+    _, whole, _ = run_here(capsys, command, "--help-all")
+    usual = options_in(short, explained=True)
+    assert 10 <= len(usual) <= 18
+    assert options_in(whole, explained=True) == usual | options_in(short[short.index("\nMore ") :], explained=False)
+    assert len(options_in(whole, explained=True)) > len(usual)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
+def test_the_completion_script_of_a_shell_has_every_command(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, script, _ = run_here(capsys, "completion", shell)
+    assert code == 0
+    assert all(command in script for command in COMMANDS)
+    assert "beam-size" in script
+
+
+def completed(script: str, *words: str) -> list[str]:
+    """What bash offers for the last of these words."""
+    given = " ".join(f"'{word}'" for word in words)
+    asked = (
+        f"{script}\nCOMP_WORDS=({given}); COMP_CWORD={len(words) - 1}; _heedful; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    )
+    return subprocess.run(["bash", "-c", asked], check=True, capture_output=True, text=True).stdout.split()
+
+
+def test_bash_completes_commands_and_options(capsys: pytest.CaptureFixture[str]) -> None:
+    _, script, _ = run_here(capsys, "completion", "bash")
+    assert completed(script, "heedful", "tra") == ["translate", "train"]
+    assert completed(script, "heedful", "translate", "--beam") == ["--beam-size"]
+
+
+def test_completion_is_installed_below_the_users_own_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    code, out, _ = run_here(capsys, "--install-completion", "bash")
+    written = Path(out.split(" is written")[0])
+    assert code == 0
+    assert written.is_relative_to(tmp_path)
+    assert "_heedful" in written.read_text()
+
+
+def on_a_terminal(*arguments: str, **environment: str) -> str:
+    """What a command says on standard error where that is a terminal."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "heedful", *arguments]
+    given = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | {"TERM": "xterm"} | environment
+    subprocess.run(command, check=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs, env=given)
+    os.close(theirs)
+    said = os.read(ours, 100_000).decode()
+    os.close(ours)
+    return said
+
+
+def test_the_word_error_is_in_colour_only_for_a_person_who_wants_it() -> None:
+    assert on_a_terminal("translat").startswith("\x1b[1;31merror:\x1b[0m there is no command translat")
+    assert on_a_terminal("translat", NO_COLOR="1").startswith("error: there is no command translat")
+    assert on_a_terminal("translat", TERM="dumb").startswith("error: ")
+    assert run("translat").stderr.startswith("error: ")
 
 
 def test_presets_prints_exact_counts_beside_the_papers() -> None:

@@ -28,8 +28,8 @@ def data(
     Args:
         folder: What `heedful prepare` made.
         samples: Pairs to show with their subword split.
-        batch_tokens: Plan an epoch with this many tokens a side in a batch and say how full the batches are.
-        seed: What the samples and the batches are drawn with.
+        batch_tokens: Say how full batches would be with this many tokens a side.
+        seed: Another number draws other samples and batches.
         verify: Check the contents of every file against its hash.
 
     Examples:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from heedful.cli.evaluation_display import print_comparison, print_evaluation
 from heedful.cli.model_options import ModelOptions, RunningOptions, SearchChoices
-from heedful.cli.options import AsJson, Draws, Examples, Overwrite, Quiet, Seed
+from heedful.cli.options import AsJson, Draws, Examples, Overwrite, Quiet, Seed, more
 from heedful.cli.terminal import new_text, print_result, progress, require_place
 from heedful.errors import ScoreError
 from heedful.evaluation.counts import language_of, require_language, system_counts
@@ -17,6 +17,8 @@ from heedful.evaluation.translation_scores import TestSet, leads, system_report
 from heedful.runs.folder import bundled_models
 from heedful.runs.lists import languages
 from heedful.text.reading import aligned_lines
+
+_MORE = more("about the margins of error")
 
 
 def evaluate(
@@ -28,14 +30,14 @@ def evaluate(
     overwrite: Overwrite = False,
     language: str | None = None,
     examples: Examples = 5,
-    resamples: Draws = RESAMPLES,
-    resample_seed: Seed = SEED,
+    resamples: Annotated[Draws, _MORE] = RESAMPLES,
+    resample_seed: Annotated[Seed, _MORE] = SEED,
     quiet: Quiet = False,
     as_json: AsJson = False,
     model: ModelOptions = ModelOptions(),  # noqa: B008
     search: SearchChoices = SearchChoices(),  # noqa: B008
 ) -> None:
-    """Score a model, or translations that are there already: BLEU, chrF, TER, each with interval and signature.
+    """Score a model, or translations that you have: BLEU, chrF and TER, each with its margin of error.
 
     Beside them stand the paper-style BLEU (with `pip install 'heedful[moses]'`), the ratio of lengths, and the
     worst sentences (with --json the median and the best too); of a model also its perplexity and speed. Files are plain
@@ -46,11 +48,11 @@ def evaluate(
         source: The text to translate; line n of the reference belongs to its line n.
         hypothesis: Score this file instead of a model's translations; --source then only serves the examples.
         output: Save the model's translations to this file.
-        language: Whose rules Moses' tokenizer follows in the paper-style BLEU, such as de; by default the reference's
-            name tells, or else the model's corpus.
+        language: The language of the reference, such as de, for the paper-style BLEU; by default the reference's name
+            tells, or else the model's corpus.
         examples: How many of the worst sentences to show.
-        resamples: How many test sets to draw for the intervals.
-        resample_seed: What they are drawn with.
+        resamples: How many test sets to draw from this one, at random, to see how far the scores move.
+        resample_seed: Another number draws others.
 
     Examples:
         heedful evaluate --model run --source test.en --reference test.de --output test.out
@@ -113,9 +115,9 @@ def compare(
     reference: Path,
     source: Path | None = None,
     examples: Examples = 3,
-    resamples: Draws = RESAMPLES,
-    trials: Draws = TRIALS,
-    resample_seed: Seed = SEED,
+    resamples: Annotated[Draws, _MORE] = RESAMPLES,
+    trials: Annotated[Draws, _MORE] = TRIALS,
+    resample_seed: Annotated[Seed, _MORE] = SEED,
     quiet: Quiet = False,
     as_json: AsJson = False,
     running: RunningOptions = RunningOptions(),  # noqa: B008
@@ -134,7 +136,7 @@ def compare(
         examples: How many sentences to show where A leads most, and where B does.
         resamples: How many test sets to draw for the bootstrap.
         trials: How often to exchange outputs at random.
-        resample_seed: What both are drawn with.
+        resample_seed: Another number draws others.
 
     Examples:
         heedful compare old.out new.out --source test.en --reference test.de

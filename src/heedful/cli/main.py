@@ -18,38 +18,54 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from heedful import __version__
 from heedful.cli.start import INTERRUPTED, is_closed
 from heedful.errors import HeedfulError, is_out_of_memory
 
-COMMANDS = {
-    "demo": "See everything work in minutes: prepare text, train, translate what was never seen, explain.",
-    "prepare": "Turn raw parallel text into a prepared corpus: read, clean, learn subwords, encode, store.",
-    "data": "Describe a prepared corpus: sizes, lengths, samples with their subwords, and how full batches get.",
-    "plan": "Say what a training run would take, and find everything that would stop it.",
-    "train": "Train a model on a prepared corpus (section 5).",
-    "average": "Average a run's last checkpoints (section 6.1) into RUN/averaged.",
-    "models": "List the models that can be given to --model: those that come with heedful, and those of your runs.",
-    "translate": "Translate text with a trained model (section 6.1).",
-    "score": "Say how probable given translations are (forced decoding).",
-    "attention": "Show what every head attends to while a sentence is translated.",
-    "evaluate": (
-        "Score a model, or translations that are there already: BLEU, chrF, TER, each with interval and signature."
-    ),
-    "compare": "Say whether one system is better than another, or whether the difference may be luck.",
-    "runs": "List the training runs below a folder: state, progress, loss, and the best validation so far.",
-    "curves": "Draw how a training run went, or is going, into curves.png in its folder.",
-    "report": "Describe a run in one HTML page: data, curves, scores, translations with attention, how to repeat it.",
-    "bundle": "Make a model to give away: weights, subwords, configuration and card, and nothing else of the run.",
-    "export": "Write a model for another engine: CTranslate2, or Hugging Face's transformers.",
-    "presets": "List the ready-made configurations with their exact sizes.",
-    "config": "Show the complete configuration that a command would use, and check it.",
-}
-"""The commands in the order of a user's journey, each with the first line of its help; a test holds that it is."""
+if TYPE_CHECKING:
+    from cyclopts import App
 
-_PRINTING = {*("data", "plan", "models", "translate", "score", "evaluate", "compare", "runs", "presets", "config")}
-"""What these find is printed, and written nowhere else."""
+GROUPS = {
+    "First steps": {
+        "translate": "Translate text with a trained model.",
+        "demo": "See everything work in minutes: prepare text, train, translate what was never seen, explain.",
+        "models": "List the models that can be given to --model: those that come with heedful, and those of your runs.",
+    },
+    "Your own model": {
+        "prepare": "Turn raw parallel text into a prepared corpus: read, clean, learn subwords, encode, store.",
+        "data": "Describe a prepared corpus: sizes, lengths, samples with their subwords, and how full batches get.",
+        "plan": "Say what a training run would take, and find everything that would stop it.",
+        "train": "Train a model on a prepared corpus.",
+        "average": "Average a run's last checkpoints into RUN/averaged.",
+    },
+    "How training goes": {
+        "runs": "List the training runs below a folder: state, progress, loss, and the best validation so far.",
+        "curves": "Draw how a training run went, or is going, into curves.png in its folder.",
+        "report": "Describe a run in one HTML page: data, curves, scores, translations, how to repeat it.",
+    },
+    "How good a model is": {
+        "evaluate": "Score a model, or translations that you have: BLEU, chrF and TER, each with its margin of error.",
+        "compare": "Say whether one system is better than another, or whether the difference may be luck.",
+        "score": "Say how probable a model finds given translations.",
+        "attention": "Show what every head attends to while a sentence is translated.",
+    },
+    "Passing a model on": {
+        "bundle": "Make a model to give away: weights, subwords, configuration and card, and nothing else of the run.",
+        "export": "Write a model for another engine: CTranslate2, or Hugging Face's transformers.",
+    },
+    "Settings": {
+        "presets": "List the ready-made configurations with their exact sizes.",
+        "config": "Show the complete configuration that a command would use, and check it.",
+        "completion": "Make the Tab key complete commands and options in your shell.",
+    },
+}
+COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
+"""Each command with the first line of its help; a test holds that it is."""
+
+_WRITING = {"demo", "prepare", "train", "average", "curves", "report", "attention", "bundle", "export"}
+"""What they make is a file; what the others find is printed, and written nowhere else."""
 _MODULES = {"config": "presets", "compare": "evaluate", "score": "translate", "curves": "runs"}
 _MODULES |= dict.fromkeys(("average", "bundle", "export"), "models")
 """Where a command is defined that shares the file of another."""
@@ -79,9 +95,11 @@ def run(arguments: list[str]) -> None:
     """Run the command that the first argument names, or say what there is."""
     if arguments[:1] == ["help"]:
         arguments = [*arguments[1:2], "--help"]
+    if arguments[:1] == ["--install-completion"]:
+        arguments = ["completion", "--install", *arguments[1:]]
     if arguments == ["--version"]:
         print(__version__)
-    elif not arguments or arguments[0] in ("--help", "-h"):
+    elif not arguments or arguments[0] in ("--help", "--help-all", "-h"):
         print(overview(width=shutil.get_terminal_size().columns))
     else:
         run_command(arguments)
@@ -94,11 +112,27 @@ def run_command(arguments: list[str]) -> None:
         near = difflib.get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
         meant = f" (did you mean {near[0]}?)" if near else ""
         raise HeedfulError(f"there is no command {name}{meant}\nheedful --help lists the commands")
-    prints = "--json" in arguments or (name in _PRINTING and not any(word.startswith("--output") for word in arguments))
-    if prints and is_closed(sys.stdout):
+    written = name in _WRITING or any(word.startswith("--output") for word in arguments)
+    if is_closed(sys.stdout) and ("--json" in arguments or not written):
         raise HeedfulError(f"standard output is closed: heedful {name} has nowhere to print to")
-    from cyclopts import App, CycloptsError, UnusedCliTokensError
+    from cyclopts import CycloptsError, UnusedCliTokensError
 
+    whole = "--help-all" in arguments
+    arguments = ["--help" if word == "--help-all" else word for word in arguments]
+    try:
+        app_of(name, whole_help=whole)(arguments, exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        # On a line like every other mistake: a box would fold what somebody wants to search for.
+        extra = " ".join(error.unused_tokens or ()) if isinstance(error, UnusedCliTokensError) else ""
+        problem = f"more was given than it takes: {extra}" if extra else error
+        raise HeedfulError(f"{problem}\nheedful {name} --help shows what it takes") from None
+
+
+def app_of(*names: str, whole_help: bool = False) -> App:
+    """cyclopts' view of some commands; ``whole_help``: with the options that few people need."""
+    from cyclopts import App, Group
+
+    from heedful.cli.options import ShortHelp
     from heedful.cli.terminal import PatientConsole
 
     app = App(
@@ -106,19 +140,17 @@ def run_command(arguments: list[str]) -> None:
         version=__version__,
         version_flags=["--version"],
         help_format="markdown",
+        help_formatter=ShortHelp(whole=whole_help),
+        group_arguments=Group("Arguments", sort_key=0),
+        group_parameters=Group("Options", sort_key=1),
         console=PatientConsole(),
         suppress_keyboard_interrupt=False,  # main() says what happened
     )
-    command = command_named(name)
-    # cyclopts leaves a docstring's examples out of the help; a user looks for them first.
-    app.command(command, help_epilogue="\n\n".join(["**Examples**", *examples_of(command)]))
-    try:
-        app(arguments, exit_on_error=False, print_error=False)
-    except CycloptsError as error:
-        # On a line like every other mistake: a box would fold what somebody wants to search for.
-        extra = " ".join(error.unused_tokens or ()) if isinstance(error, UnusedCliTokensError) else ""
-        problem = f"more was given than it takes: {extra}" if extra else error
-        raise HeedfulError(f"{problem}\nheedful {name} --help shows what it takes") from None
+    for name in names:
+        command = command_named(name)
+        # cyclopts leaves a docstring's examples out of the help; a user looks for them first.
+        app.command(command, help_epilogue="\n\n".join(["**Examples**", *examples_of(command)]))
+    return app
 
 
 def overview(*, width: int) -> str:
@@ -128,11 +160,14 @@ def overview(*, width: int) -> str:
     lines = ["Usage: heedful COMMAND", ""]
     about = 'The Transformer of "Attention Is All You Need", from two text files to a trained model.'
     lines += [*textwrap.wrap(about, width), ""]
-    for name, text in COMMANDS.items():
-        first = f"  {name}".ljust(indent)
-        lines += textwrap.wrap(text, width, initial_indent=first, subsequent_indent=" " * indent)
+    for title, group in GROUPS.items():
+        lines.append(f"{title}:")
+        for name, text in group.items():
+            first = f"  {name}".ljust(indent)
+            lines += textwrap.wrap(text, width, initial_indent=first, subsequent_indent=" " * indent)
+        lines.append("")
     last = "`heedful COMMAND --help` shows what a command takes, with examples; `heedful --version` the version."
-    return "\n".join([*lines, "", *textwrap.wrap(last, width)])
+    return "\n".join([*lines, *textwrap.wrap(last, width)])
 
 
 def command_named(name: str) -> Callable[..., None]:
@@ -148,7 +183,7 @@ def examples_of(command: Callable[..., None]) -> list[str]:
 
 def _report_failure(error: BaseException) -> int:
     """Say on standard error what went wrong; returns the exit code."""
-    from heedful.cli.terminal import say
+    from heedful.cli.terminal import say, say_error
 
     if isinstance(error, KeyboardInterrupt):
         say("interrupted")
@@ -161,7 +196,7 @@ def _report_failure(error: BaseException) -> int:
     if isinstance(error, BrokenPipeError):  # the reader (`| head`) has all it wanted
         return 0
     message = _users_message(error)
-    say(_our_message(error) if message is None else f"error: {message}")
+    say_error(_our_message(error) if message is None else message)
     return OUR_MISTAKE if message is None else USERS_MISTAKE
 
 
@@ -206,9 +241,9 @@ def _our_message(error: BaseException) -> str:
         f"command: {sys.argv!r}\n{''.join(traceback.format_exception(error))}"
     )
     what = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:200]}".rstrip(": ")
-    message = f"error: a mistake of heedful's own ({what})"
+    message = f"a mistake of heedful's own ({what})"
     if os.environ.get(_SHOW_TRACEBACK, "0") not in ("", "0"):
-        return details + message
+        return f"{message}\n{details}"
     try:
         descriptor, path = tempfile.mkstemp(prefix="heedful-", suffix=".txt")
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
-from heedful.cli.options import Bounds, Device, Flag, Repeated, Threads, whole_number
+from heedful.cli.options import Bounds, Device, Flag, Repeated, Threads, more, whole_number
 from heedful.cli.terminal import say
 from heedful.errors import SearchError
 from heedful.runs.folder import DEFAULT_MODEL, default_model
@@ -21,23 +21,24 @@ _OF_MODEL = ("beam_size", "length_penalty", "max_extra_length")
 _SPARE_BEAMS = 12
 """Beams beyond the number of translations that are wanted: many of them spell the same text in other subwords."""
 _WHICH = (
-    "The folder of a run or of one of its checkpoints (RUN/checkpoints/step-N), or the name of a model that "
-    f"`heedful models` lists; {DEFAULT_MODEL} when not given."
+    "A name that `heedful models` lists, or the folder of a run or of one of its checkpoints "
+    f"(RUN/checkpoints/step-N); {DEFAULT_MODEL} when not given."
 )
+_MORE_MODEL, _MORE_SEARCH = more("about the model"), more("about the search")
 
 
-@Parameter(name="*", group=Group("Model", sort_key=1))
+@Parameter(name="*", group=Group("Model", sort_key=2))
 @dataclass(frozen=True)
 class ModelOptions:
     """Which model, and where it runs; what stands below an option is its help."""
 
     model: Annotated[str | None, Parameter(help=_WHICH)] = None
     device: Device = "auto"
-    precision: str = "auto"
-    """auto (bfloat16 on CUDA, else float32), bfloat16, float32 or float64."""
-    batch_size: Annotated[int, whole_number(0, 65_536)] = 0
-    """Sentences decoded together; 0: what suits the device (32 on a CPU, 256 on CUDA)."""
-    threads: Threads = None
+    precision: Annotated[str, _MORE_MODEL] = "auto"
+    """What to compute in: auto (bfloat16 on CUDA, else float32), bfloat16, float32 or float64."""
+    batch_size: Annotated[int, whole_number(0, 65_536), _MORE_MODEL] = 0
+    """Sentences translated together; 0: what suits the device (32 on a CPU, 256 on CUDA)."""
+    threads: Annotated[Threads, _MORE_MODEL] = None
 
     def named(self) -> ModelOptions:
         """The same with the default model where none was given, if heedful came with it."""
@@ -70,7 +71,7 @@ class RunningOptions(ModelOptions):
 def _search(name: str) -> Parameter:
     """An option of `SearchOptions`: its help, its limits and its default are said there."""
     default, rule = rule_of(name)
-    own = "the model's, in the paper" if name in _OF_MODEL else "default:"
+    own = "when not given, the model's own; in the paper" if name in _OF_MODEL else "default:"
     text = rule.help if rule.choices else rule.help[0].upper() + rule.help[1:]
     for other in _OF_MODEL:
         text = text.replace(other, _flag(other))
@@ -78,28 +79,28 @@ def _search(name: str) -> Parameter:
     return Parameter(help=f"{text} ({own} {default}).", converter=bounds)
 
 
-@Parameter(name="*", group=Group("Search", sort_key=2))
+@Parameter(name="*", group=Group("Search", sort_key=3))
 @dataclass(frozen=True)
 class SearchChoices:
     """How translations are searched; what is not given is the model's own configuration."""
 
     beam_size: Annotated[int | None, _search("beam_size")] = None
-    length_penalty: Annotated[float | None, _search("length_penalty")] = None
-    max_extra_length: Annotated[int | None, _search("max_extra_length")] = None
-    min_length: Annotated[int | None, _search("min_length")] = None
-    max_length: Annotated[int | None, _search("max_length")] = None
-    stop: Annotated[Literal["exact", "enough"] | None, _search("stop")] = None
+    length_penalty: Annotated[float | None, _search("length_penalty"), _MORE_SEARCH] = None
+    max_extra_length: Annotated[int | None, _search("max_extra_length"), _MORE_SEARCH] = None
+    min_length: Annotated[int | None, _search("min_length"), _MORE_SEARCH] = None
+    max_length: Annotated[int | None, _search("max_length"), _MORE_SEARCH] = None
+    stop: Annotated[Literal["exact", "enough"] | None, _search("stop"), _MORE_SEARCH] = None
     greedy: Flag = False
     """Take the most probable subword each time: faster, and a little worse."""
-    sample: Flag = False
-    """Draw subwords by their probability; --beam-size samples a sentence."""
-    temperature: Annotated[float | None, _search("temperature")] = None
-    top_k: Annotated[int | None, _search("top_k")] = None
-    top_p: Annotated[float | None, _search("top_p")] = None
-    seed: Annotated[int | None, _search("seed")] = None
+    sample: Annotated[Flag, _MORE_SEARCH] = False
+    """Draw each subword at random, by its probability; --beam-size translations of a sentence."""
+    temperature: Annotated[float | None, _search("temperature"), _MORE_SEARCH] = None
+    top_k: Annotated[int | None, _search("top_k"), _MORE_SEARCH] = None
+    top_p: Annotated[float | None, _search("top_p"), _MORE_SEARCH] = None
+    seed: Annotated[int | None, _search("seed"), _MORE_SEARCH] = None
     forbid: Repeated = ()
-    """A text that no translation may hold, however its subwords spell it; may be repeated. Whole words, upper and lower
-    case apart: Hund forbids neither Hunde nor hund."""
+    """A text that no translation may hold; may be repeated. Whole words, upper and lower case apart: Hund forbids
+    neither Hunde nor hund."""
 
     def require_none(self, why: str) -> None:
         """Raise where an option was given that has nothing to act on."""

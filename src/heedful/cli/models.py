@@ -58,7 +58,7 @@ def table_of(found: list[ListedModel]) -> Table:
 
 
 def average(run: Path, /, *, last: Annotated[int, whole_number(1, 100_000)] = 5, as_json: AsJson = False) -> None:
-    """Average a run's last checkpoints (section 6.1) into RUN/averaged.
+    """Average a run's last checkpoints into RUN/averaged.
 
     The mean is better than any of its checkpoints. A finished run has done this already, with training.average_last.
 

@@ -15,18 +15,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
+from cyclopts.help import DefaultFormatter
 
 from heedful.config import Rule
 from heedful.errors import HeedfulError
 
 if TYPE_CHECKING:
     from cyclopts import Token
+    from cyclopts.help import HelpPanel
+    from rich.console import Console, ConsoleOptions
 
 MOST = 2**63 - 1
 """The largest whole number that every part can hold."""
 _LONGEST = 40
 """Characters of a wrong value that are shown."""
+_MORE = "More"
 
 
 @dataclass(frozen=True)
@@ -77,8 +81,28 @@ Draws = Annotated[int, whole_number(1, 1_000_000)]
 AsJson = Annotated[Flag, Parameter(name="--json", help="Print JSON.")]
 Overwrite = Annotated[Flag, Parameter(help="Replace what is there already.")]
 Quiet = Annotated[Flag, Parameter(help="Show no progress.")]
-Device = Annotated[str, Parameter(help="auto, cpu, cuda or cuda:N.")]
+Device = Annotated[str, Parameter(help="Where to compute: auto, cpu, cuda or cuda:N.")]
 Threads = Annotated[int | None, whole_number(1, 4096), Parameter(help="CPU threads; all cores when not given.")]
+
+
+class ShortHelp(DefaultFormatter):
+    """A command's help without its groups of options that few people need, unless the whole is asked for."""
+
+    def __init__(self, *, whole: bool) -> None:
+        super().__init__()
+        self._whole = whole
+
+    def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
+        if self._whole or not str(panel.title).startswith(_MORE):
+            super().__call__(console, options, panel)
+        else:
+            names = " ".join(name for entry in panel.entries for name in entry.names)
+            console.print(f"{panel.title} (--help-all explains): {names}", style="dim")
+
+
+def more(of: str) -> Parameter:
+    """An option that few people need: ``--help-all`` shows it, in a group of such options."""
+    return Parameter(group=Group(f"{_MORE} {of}", sort_key=9))
 
 
 @Parameter(name="*")
@@ -87,8 +111,8 @@ class Configured:
     """Where the settings of a run come from; what stands below an option is its help."""
 
     preset: str | None = None
-    """Start from this preset; `base` when neither this nor the file names one."""
+    """Start from this ready-made configuration (`heedful presets`); `base` when neither this nor the file names one."""
     config: Path | None = None
-    """A TOML file with any of the settings; `preset = "NAME"` on its first line names its preset."""
+    """A TOML file with settings (`heedful config` prints one); `preset = "NAME"` on its first line names its preset."""
     set_: Annotated[Repeated, Parameter(name="--set")] = ()
-    """One setting, as in --set training.steps=5000; may be repeated."""
+    """One setting, as in `--set training.steps=5000`; may be repeated."""

@@ -26,7 +26,7 @@ def plan(
     """Say what a training run would take, and find everything that would stop it.
 
     Checks the prepared corpus, the configuration, and whether they fit each other; all problems are reported together.
-    Then: parameters, epochs, memory, operations as they are and as the paper's Table 2 counts them, and the time.
+    Then: parameters, epochs, memory, operations as they are and as the paper counts them, and the time.
     Memory and time are estimates. Without --accelerator a few steps are run on this machine, which takes some seconds.
 
     Args:
@@ -84,7 +84,7 @@ def _rows(found: Plan) -> list[tuple[str, str, str]]:
     devices = f"{found.processes} × {found.speed.capacity / 1e12:,.3g} TFLOP/s"
     time = f"{'at least' if found.at_least else 'about'} {duration_text(found.seconds)}"
     rate = f"{found.target_tokens / found.step_seconds:,.0f} target tokens a second"
-    paper = f"as Table 2 counts: GPUs × time × what one can do, {devices}"
+    paper = f"GPUs × time × what one can do, {devices}"
     return [
         ("parameters", f"{found.parameters:,}", f"{vocabulary} subwords"),
         ("steps", f"{found.steps:,}", f"{found.epochs:,.1f} epochs of {found.steps_per_epoch:,}"),

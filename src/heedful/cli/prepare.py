@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from heedful.cli.options import AsJson, Flag, Overwrite, Repeated, Seed, number
+from heedful.cli.options import AsJson, Flag, Overwrite, Repeated, Seed, more, number
 from heedful.cli.terminal import console, plain_table, print_json, progress, visible
 from heedful.config import DataConfig
 from heedful.data.manifest import SIDES
@@ -23,6 +23,7 @@ from heedful.text.pairs import ParallelText
 _Names = tuple[str, ...]
 _LONGEST = 40
 """Characters of an example that are shown."""
+_MORE_TEXT, _MORE_CLEANING, _MORE_SUBWORDS = map(more, ("about the text", "about cleaning", "about the subwords"))
 
 
 def prepare(
@@ -32,24 +33,24 @@ def prepare(
     target: Repeated = (),
     tsv: Repeated = (),
     jsonl: Repeated = (),
-    source_field: str = "source",
-    target_field: str = "target",
+    source_field: Annotated[str, _MORE_TEXT] = "source",
+    target_field: Annotated[str, _MORE_TEXT] = "target",
     valid_source: Repeated = (),
     valid_target: Repeated = (),
     valid_tsv: Repeated = (),
-    valid_jsonl: Repeated = (),
+    valid_jsonl: Annotated[Repeated, _MORE_TEXT] = (),
     exclude: Repeated = (),
     vocab_size: Annotated[int | None, number(BOUNDS["vocab_size"], whole=True)] = None,
-    separate_vocabularies: Flag = False,
+    separate_vocabularies: Annotated[Flag, _MORE_SUBWORDS] = False,
     tokenizer: Path | None = None,
-    max_length: Annotated[int, number(BOUNDS["max_length"], whole=True)] = DataConfig.max_length,
-    max_ratio: Annotated[float, number(BOUNDS["max_ratio"])] = DataConfig.max_ratio,
-    keep: Repeated = (),
-    on_bad_line: Literal["error", "drop"] = "error",
-    sample_pairs: Annotated[int, number(BOUNDS["sample_pairs"], whole=True)] = SAMPLE_PAIRS,
-    bpe_dropout: Annotated[float, number(BOUNDS["bpe_dropout"])] = 0.0,
-    copies: Annotated[int, number(BOUNDS["copies"], whole=True)] = 1,
-    seed: Seed = 1,
+    max_length: Annotated[int, number(BOUNDS["max_length"], whole=True), _MORE_CLEANING] = DataConfig.max_length,
+    max_ratio: Annotated[float, number(BOUNDS["max_ratio"]), _MORE_CLEANING] = DataConfig.max_ratio,
+    keep: Annotated[Repeated, _MORE_CLEANING] = (),
+    on_bad_line: Annotated[Literal["error", "drop"], _MORE_CLEANING] = "error",
+    sample_pairs: Annotated[int, number(BOUNDS["sample_pairs"], whole=True), _MORE_SUBWORDS] = SAMPLE_PAIRS,
+    bpe_dropout: Annotated[float, number(BOUNDS["bpe_dropout"]), _MORE_SUBWORDS] = 0.0,
+    copies: Annotated[int, number(BOUNDS["copies"], whole=True), _MORE_SUBWORDS] = 1,
+    seed: Annotated[Seed, _MORE_SUBWORDS] = 1,
     overwrite: Overwrite = False,
     quiet: Flag = False,
     as_json: AsJson = False,
@@ -70,7 +71,7 @@ def prepare(
         target_field: The field of --jsonl that holds the target.
         valid_source: Validation text; its lines are removed from the training text.
         valid_target: Validation text, target side.
-        valid_tsv: Validation text as TSV.
+        valid_tsv: Validation text with two fields a line.
         valid_jsonl: Validation text as JSON lines.
         exclude: Test sets in either language: a pair with a side that is one of their lines is never trained on. Of a
             line with tabs its fields count too, and of JSON lines every text in them, whatever its field is called.
@@ -78,15 +79,15 @@ def prepare(
         separate_vocabularies: One vocabulary for each side instead of a shared one.
         tokenizer: Reuse the vocabulary of this folder, prepared corpus or model (a folder or a name) instead of
             learning one.
-        max_length: Tokens of a side, END included, above which a pair is left out.
+        max_length: A pair is left out when a side has more tokens than this, its end symbol included.
         max_ratio: A pair is left out when a side has more than this many times the other's tokens.
-        keep: Switch off a rule: empty, identical, validation, excluded, duplicate, too-long or ratio.
+        keep: Switch off a rule of cleaning: empty, identical, validation, excluded, duplicate, too-long or ratio.
         on_bad_line: What to do with a line that is not UTF-8, not two fields, or not JSON.
-        sample_pairs: Learn the vocabulary from at most this many pairs, drawn evenly.
-        bpe_dropout: Cut the words of the training text at random: the probability with which a merge of BPE is left
-            out. 0.1 suits small corpora, with --copies.
-        copies: Store each training pair so often, cut anew each time.
-        seed: What the sample, the report's examples and random cuts are drawn with.
+        sample_pairs: Learn the vocabulary from at most this many pairs, drawn at random.
+        bpe_dropout: Cut the words of the training text into subwords in many ways, at random: the probability that two
+            parts which belong together stay apart. 0.1 suits small corpora, with --copies.
+        copies: Store each training pair so many times, cut anew each time.
+        seed: Another number draws other samples and cuts.
         quiet: Say nothing but errors.
 
     Examples:

@@ -37,7 +37,7 @@ def report(
     model: ModelOptions = ModelOptions(),  # noqa: B008
     search: SearchChoices = SearchChoices(),  # noqa: B008
 ) -> None:
-    """Describe a run in one HTML page: data, curves, scores, translations with attention, how to repeat it.
+    """Describe a run in one HTML page: data, curves, scores, translations, how to repeat it.
 
     The page is complete in itself and prints well. A run that is still going on can be described too. The scores are
     those of the corpus's validation text unless other text is given. --json prints where the page is, its sections and
@@ -50,8 +50,8 @@ def report(
         output: Where to write the page; report.html in the run's folder when not given, or here for a model that comes
             with heedful.
         examples: How many of the best, the middling and the worst translations to show, each with its attention.
-        language: Whose rules Moses' tokenizer follows in the paper-style BLEU, such as de; by default the reference's
-            name tells, or else the run's corpus.
+        language: The language of the reference, such as de, for the paper-style BLEU; by default the reference's name
+            tells, or else the run's corpus.
         no_scores: Translate nothing, which takes most of the time.
 
     Examples:

@@ -135,6 +135,13 @@ def say(text: str, *, quiet: bool = False) -> None:
         print(visible(text), file=sys.stderr, flush=True)
 
 
+def say_error(text: str) -> None:
+    """Say what went wrong, on standard error; in colour only to a person who did not ask for none."""
+    plain = not sys.stderr.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    head = "error:" if plain else "\x1b[1;31merror:\x1b[0m"
+    print(f"{head} {visible(text)}", file=sys.stderr, flush=True)
+
+
 @contextlib.contextmanager
 def progress(*, unit: str, quiet: bool) -> Iterator[Report]:
     """Say on standard error how far work is: bars on a terminal, a line now and then elsewhere, nothing when quiet."""

@@ -23,7 +23,7 @@ def train(
     threads: Threads = None,
     quiet: Flag = False,
 ) -> None:
-    """Train a model on a prepared corpus (section 5).
+    """Train a model on a prepared corpus.
 
     Ctrl-C and SIGTERM finish the step, write a checkpoint and say how to go on. Whatever stops a run, even a power cut,
     --resume goes on from the last checkpoint as if nothing had happened. On several GPUs or machines, put

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from heedful.cli.model_options import ModelOptions, SearchChoices
-from heedful.cli.options import AsJson, Flag, Overwrite, Quiet, whole_number
+from heedful.cli.options import AsJson, Flag, Overwrite, Quiet, more, whole_number
 from heedful.cli.start import is_closed
 from heedful.cli.terminal import new_text, print_json, print_text, progress, require_place, say
 from heedful.errors import SearchError, TextError
@@ -22,22 +22,25 @@ if TYPE_CHECKING:
     from heedful.search.translator import Translation
 
 
+_MORE = more("about the output")
+
+
 def translate(
     *text: str,
     input_: Annotated[Path | None, Parameter(name="--input")] = None,
     output: Path | None = None,
-    n_best: Annotated[int, whole_number(1, 1000)] = 1,
-    scores: Flag = False,
-    alignment: Flag = False,
-    alignment_layer: Annotated[int | None, whole_number(1, 10_000)] = None,
-    prefix: str = "",
+    n_best: Annotated[int, whole_number(1, 1000), _MORE] = 1,
+    scores: Annotated[Flag, _MORE] = False,
+    alignment: Annotated[Flag, _MORE] = False,
+    alignment_layer: Annotated[int | None, whole_number(1, 10_000), _MORE] = None,
+    prefix: Annotated[str, _MORE] = "",
     as_json: AsJson = False,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
     model: ModelOptions = ModelOptions(),  # noqa: B008
     search: SearchChoices = SearchChoices(),  # noqa: B008
 ) -> None:
-    """Translate text with a trained model (section 6.1).
+    """Translate text with a trained model.
 
     The text is the arguments, the lines of --input, or the lines of standard input. Translations come in the order of
     the input, one line each; an empty line stays empty. A line of more than 256 subwords is translated sentence by
@@ -51,14 +54,14 @@ def translate(
         output: Write here instead of standard output.
         n_best: Translations of each line, best first; those that read the same are given once. Searched with that many
             beams and 12 more unless --beam-size is given.
-        scores: Print each translation's score: its log-probability divided by the length penalty.
+        scores: Print each translation's score: the logarithm of its probability, divided by the length penalty.
         alignment: Print which word of the translation attends most to which word of the source, as in "0-0 1-2".
-        alignment_layer: The decoder layer that alignments are taken from, counted from 1; the last when not given, or
+        alignment_layer: The layer of the decoder that --alignment looks at, counted from 1; the last when not given, or
             the last but one if there are more than three.
         prefix: What every translation begins with.
 
     Examples:
-        heedful translate --model run "A dog runs through the snow."
+        heedful translate "A dog runs through the snow."
         heedful translate --model run --input news.en --output news.de --batch-size 64
     """
     if text and input_:
@@ -117,7 +120,7 @@ def score(
     quiet: Quiet = False,
     model: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
-    """Say how probable given translations are (forced decoding).
+    """Say how probable a model finds given translations.
 
     One line for each pair: the log-probability of the target, natural logarithm, end symbol included, a tab, and its
     perplexity per subword. On standard error, at the end, the perplexity of the whole file. --json prints one JSON
@@ -178,7 +181,7 @@ def _standard_input() -> Iterator[list[str]]:
     if is_closed(sys.stdin):
         raise TextError("standard input is closed: give text, or --input FILE")
     rest, done = b"", 0
-    while data := sys.stdin.buffer.read1(BLOCK_BYTES):
+    while data := sys.stdin.buffer.read1(BLOCK_BYTES):  # pyright: ignore[reportAttributeAccessIssue]
         *lines, rest = (rest + data).split(b"\n")
         if len(rest) > LONGEST_LINE:
             lines.append(rest)

@@ -43,7 +43,7 @@ def require_exportable(saved: SavedModel, engine: str, *, storage: str, storages
         sizes = f"heads with keys of {model.key_size} and values of {model.value_size}"
         raise ExportError(f"{saved.run} has {sizes}: {engine} knows only d_model / num_heads")
     if model.neighbourhood:
-        raise ExportError(f"{saved.run} has restricted self-attention (section 4), which {engine} does not know")
+        raise ExportError(f"{saved.run} has restricted self-attention, which {engine} does not know")
     require_finite(saved.model.state_dict(), where=str(saved.weights_from))
 
 

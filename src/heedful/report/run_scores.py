@@ -144,7 +144,7 @@ def _search(search: SearchOptions) -> str:
         return "greedy: the most probable subword each time"
     if search.method == "sample":
         return f"samples, seed {search.seed}, temperature {search.temperature:g}"
-    return f"beam of {search.beam_size}, length penalty α = {search.length_penalty:g} (section 6.1)"
+    return f"beam of {search.beam_size}, length penalty α = {search.length_penalty:g}"
 
 
 def _with_attention(translator: Translator, found: Extremes, *, layer: int, report: Report) -> list[Example]:

@@ -24,23 +24,23 @@ class SearchOptions(SearchConfig):
         "beam; greedy, the most probable subword each time; sample, subwords drawn by their probability",
         choices=("beam", "greedy", "sample"),
     )
-    max_length: int = setting(0, "subwords of an output at most, whatever its input; 0: by max_extra_length", **_WHOLE)
-    min_length: int = setting(0, "subwords that an output has at least", **_WHOLE)
+    max_length: int = setting(0, "most subwords of a translation, whatever its input; 0: by max_extra_length", **_WHOLE)
+    min_length: int = setting(0, "fewest subwords of a translation", **_WHOLE)
     n_best: int = setting(1, "outputs for each sentence, at most", at_least=1, at_most=10_000)
     stop: str = setting(
         "exact",
-        "exact: search on until nothing better can come; enough: until beam_size outputs have ended",
+        "exact: search on until nothing better can come; enough: until beam_size translations have ended",
         choices=("exact", "enough"),
     )
     # Nearer to 0, scores divided by it would be infinite; 100 is as good as even.
     temperature: float = setting(
-        1.0, "samples: below 1 nearer to the most probable, above 1 freer", at_least=0.01, at_most=100
+        1.0, "when sampling: below 1 nearer to the most probable, above 1 freer", at_least=0.01, at_most=100
     )
-    top_k: int = setting(0, "samples: from so many most probable subwords; 0: all", at_least=0, at_most=1_000_000_000)
+    top_k: int = setting(0, "when sampling: from the so many most probable; 0: all", at_least=0, at_most=1_000_000_000)
     top_p: float = setting(
-        1.0, "samples: from the fewest subwords that have this probability together", above=0, at_most=1
+        1.0, "when sampling: from the fewest subwords that have this probability together", above=0, at_most=1
     )
-    seed: int = setting(1, "samples: another number gives others", at_least=0, at_most=2**63 - 1)
+    seed: int = setting(1, "when sampling: another number gives other translations", at_least=0, at_most=2**63 - 1)
     forbidden: tuple[str, ...] = ()
     """Texts that no output holds, see `heedful.search.spelling`."""
 

@@ -66,7 +66,7 @@ const COLUMNS = [
   ["head", "head", (value) => value],
   ["distance", "distance", (value) => value.toFixed(2)],
   ["entropy", "entropy, nats", (value) => value.toFixed(3)],
-  ["entropy_share", "of even", percent],
+  ["entropy_share", "of widest", percent],
 ];
 
 function drawTable() {

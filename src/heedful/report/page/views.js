@@ -5,7 +5,7 @@ function drawChosen() {
   byId("chosen-title").textContent = `${NAMES[state.kind]}, layer ${state.layer + 1}, ${headName(state.head)}`;
   const facts = kind.heads.find((head) => head.layer === state.layer + 1 && head.head === state.head + 1);
   byId("numbers").textContent = facts
-    ? `distance ${facts.distance.toFixed(2)}, entropy ${facts.entropy.toFixed(2)} nats (${percent(facts.entropy_share)} of even)`
+    ? `distance ${facts.distance.toFixed(2)}, entropy ${facts.entropy.toFixed(2)} nats (${percent(facts.entropy_share)} of the widest)`
     : "";
   byId("picture").replaceChildren();
   byId("picture").setAttribute("aria-label", byId("chosen-title").textContent);
