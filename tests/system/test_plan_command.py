@@ -121,7 +121,7 @@ def test_the_page_says_what_is_assumed(data: Path, capsys: pytest.CaptureFixture
     assert "an assumption, not a measurement: 25% of what large matrix products reach" in out
     assert "an estimate by arithmetic" in out
     assert "data.vocab_size = 37000 is not used" in out
-    assert "as Table 2 counts" in out
+    assert "in the paper's way" in out
     assert "nothing that is known would stop this run" in out
 
 
