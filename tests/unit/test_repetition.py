@@ -34,6 +34,8 @@ OPTIONS = {
     "what is kept": [*TWO_FILES, *TWO_FILES, "--keep", "duplicate", "--keep", "ratio", "--max-ratio", "1"],
     "vocabularies": [*TWO_FILES, "--separate-vocabularies", "--vocab-size", "280", "--sample-pairs", "20"],
     "a given vocabulary": [*TWO_FILES, "--tokenizer", "earlier"],
+    "pairs put aside": ["b.tsv", "--valid-pairs", "7", "--test-pairs", "5", "--seed", "3"],
+    "some columns": ["three.tsv", "--columns", "3,1"],
     "bad lines": ["--tsv", "bad.tsv", "--on-bad-line", "drop"],
 }  # fmt: skip
 
@@ -46,6 +48,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = "".join(f"{source}\t{target}\n" for source, target in PAIRS)
     for name in ("b.tsv", "b.tsv@3", "--b.tsv", "-b.tsv", "it's $b.tsv"):
         (folder / name).write_text(rows)
+    (folder / "three.tsv").write_text("".join(f"{target}\tCC-BY\t{source}\n" for source, target in PAIRS))
     (folder / "bad.tsv").write_text(rows + "no tab\n")
     (folder / "valid.tsv").write_text("one two\tthree\n" + rows[:200].rpartition("\n")[0] + "\n")
     for name in ("ex clude.txt", "-ex.txt"):

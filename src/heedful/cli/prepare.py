@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,6 +13,7 @@ from heedful.cli.terminal import console, plain_table, print_json, progress, vis
 from heedful.config import DataConfig
 from heedful.data.manifest import SIDES
 from heedful.errors import TextError
+from heedful.files import without_compression
 from heedful.prepare.encoding import SAMPLE_PAIRS
 from heedful.prepare.pipeline import BOUNDS, Request
 from heedful.prepare.pipeline import prepare as make_corpus
@@ -21,24 +23,28 @@ from heedful.text.cleaning import Rules
 from heedful.text.pairs import ParallelText
 
 _Names = tuple[str, ...]
+_JSON_LINES = (".jsonl", ".ndjson")
 _LONGEST = 40
 """Characters of an example that are shown."""
 _MORE_TEXT, _MORE_CLEANING, _MORE_SUBWORDS = map(more, ("about the text", "about cleaning", "about the subwords"))
 
 
 def prepare(
-    *,
+    *files: str,
     output: Path,
     source: Repeated = (),
     target: Repeated = (),
     tsv: Repeated = (),
     jsonl: Repeated = (),
+    columns: str | None = None,
     source_field: Annotated[str, _MORE_TEXT] = "source",
     target_field: Annotated[str, _MORE_TEXT] = "target",
     valid_source: Repeated = (),
     valid_target: Repeated = (),
     valid_tsv: Repeated = (),
     valid_jsonl: Annotated[Repeated, _MORE_TEXT] = (),
+    valid_pairs: Annotated[int, number(BOUNDS["valid_pairs"], whole=True)] = 0,
+    test_pairs: Annotated[int, number(BOUNDS["test_pairs"], whole=True)] = 0,
     exclude: Repeated = (),
     vocab_size: Annotated[int | None, number(BOUNDS["vocab_size"], whole=True)] = None,
     separate_vocabularies: Annotated[Flag, _MORE_SUBWORDS] = False,
@@ -59,20 +65,25 @@ def prepare(
 
     Files are UTF-8, plain or compressed (.gz, .xz, .zst). Give as many as you like; the first --source belongs to the
     first --target, and so on. A weight after the name, as in --source news.en@2.5 or --tsv crawl.tsv.gz@0.5, says how
-    often its pairs come in an epoch.
+    often its pairs come in an epoch. Without validation text of your own, let --valid-pairs put some pairs aside.
 
     Args:
+        files: Text with two fields a line, source, tab, target; or JSON lines, where the name ends in .jsonl.
         output: The folder to make. It appears when everything is done, or not at all.
         source: Source text, one sentence a line.
         target: Target text; its line n belongs to line n of the source.
         tsv: Text with two fields a line, source, tab, target.
         jsonl: Text with one JSON object a line.
+        columns: Which columns of TSV are source and target, as in --columns 1,2, where there are more than two.
         source_field: The field of --jsonl that holds the source.
         target_field: The field of --jsonl that holds the target.
         valid_source: Validation text; its lines are removed from the training text.
         valid_target: Validation text, target side.
         valid_tsv: Validation text with two fields a line.
         valid_jsonl: Validation text as JSON lines.
+        valid_pairs: Put so many pairs of the training text aside, drawn by the seed, and validate on them. A pair that
+            shares its source or its target with one of them is left out of the training text.
+        test_pairs: Put so many aside to test on. The text of both is kept in the corpus, for `heedful evaluate`.
         exclude: Test sets in either language: a pair with a side that is one of their lines is never trained on. Of a
             line with tabs its fields count too, and of JSON lines every text in them, whatever its field is called.
         vocab_size: Subwords in the vocabulary; 37000 unless the corpus is small.
@@ -91,16 +102,22 @@ def prepare(
         quiet: Say nothing but errors.
 
     Examples:
-        heedful prepare --source train.en --target train.de --valid-source dev.en --valid-target dev.de --output data/
+        heedful prepare deu.txt --columns 1,2 --valid-pairs 1000 --test-pairs 1000 --output corpus
         heedful prepare --source a.en.gz --target a.de.gz --tsv b.tsv.xz@0.5 --exclude test.en --exclude test.de
             --valid-tsv dev.tsv --output data/
     """
     if tokenizer is not None and not _is_there(tokenizer):
         tokenizer = bundled_models().get(str(tokenizer), tokenizer)
-    fields = source_field, target_field
+    named = [name for name in files if without_compression(_weighted(name)[0]).suffix in _JSON_LINES]
+    tsv, jsonl = (*(name for name in files if name not in named), *tsv), (*named, *jsonl)
+    fields, chosen = (source_field, target_field), _columns(columns)
+    if chosen and not (tsv or valid_tsv):
+        raise TextError(f"--columns {columns}: there is no TSV file to take columns of")
     request = Request(
-        corpora=_corpora("", source, target, tsv, jsonl, fields),
-        validation=_corpora("valid-", valid_source, valid_target, valid_tsv, valid_jsonl, fields),
+        corpora=_corpora("", source, target, tsv, jsonl, fields, chosen),
+        validation=_corpora("valid-", valid_source, valid_target, valid_tsv, valid_jsonl, fields, chosen),
+        valid_pairs=valid_pairs,
+        test_pairs=test_pairs,
         exclude=tuple(Path(path) for path in exclude),
         vocab_size=vocab_size,
         tokenizer=tokenizer,
@@ -122,7 +139,13 @@ def prepare(
 
 
 def _corpora(
-    prefix: str, source: _Names, target: _Names, tsv: _Names, jsonl: _Names, fields: tuple[str, str]
+    prefix: str,
+    source: _Names,
+    target: _Names,
+    tsv: _Names,
+    jsonl: _Names,
+    fields: tuple[str, str],
+    columns: tuple[int, int] | None,
 ) -> tuple[ParallelText, ...]:
     if len(source) != len(target):
         raise TextError(
@@ -135,9 +158,19 @@ def _corpora(
         if None not in (weight, other) and weight != other:
             raise TextError(f"{names[0]} and {names[1]} are one corpus but have two weights")
         corpora.append(pairs.two_files(source_path, target_path, weight or other or 1.0))
-    corpora += [pairs.tsv(path, weight or 1.0) for path, weight in map(_weighted, tsv)]
+    corpora += [pairs.tsv(path, weight or 1.0, columns) for path, weight in map(_weighted, tsv)]
     corpora += [pairs.json_lines(path, *fields, weight or 1.0) for path, weight in map(_weighted, jsonl)]
     return tuple(corpora)
+
+
+def _columns(text: str | None) -> tuple[int, int] | None:
+    """``1,2`` as two numbers."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"\s*([1-9]\d{0,5})\s*,\s*([1-9]\d{0,5})\s*", text, re.ASCII)
+    if found is None or found[1] == found[2]:
+        raise TextError(f"--columns {text[:_LONGEST]}: must be the source's and the target's column, as in 1,2")
+    return int(found[1]), int(found[2])
 
 
 def _weighted(name: str) -> tuple[Path, float | None]:
@@ -184,9 +217,19 @@ def _print(report: dict[str, Any], output: Path, seconds: float) -> None:
         out.print(f"excluded {entry['file']}: {found}")
     for note in report["notes"]:
         out.print(f"note: {note}")
+    if "held_out" in report:
+        _print_held_out(out, report["held_out"], output)
     if "validation" not in report:
-        out.print("note: no validation text was given")
+        out.print("note: no validation text was given; --valid-pairs 1000 puts some pairs aside for it")
     out.print(f"{output} is ready ({seconds:.1f} s); `heedful data {output}` describes it")
+
+
+def _print_held_out(out: Any, held_out: dict[str, Any], output: Path) -> None:
+    for split, purpose in (("valid", "validate"), ("test", "test")):
+        if entry := held_out.get(split):
+            text = f"{output / entry['source']} and .target"
+            out.print(f"put aside: {entry['pairs']:,} pairs to {purpose} on, as text in {text}")
+    out.print(f"left out: {held_out['alike']:,} more that share their source or target with these")
 
 
 def _print_sides(out: Any, report: dict[str, Any]) -> None:

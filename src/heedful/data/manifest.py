@@ -108,11 +108,11 @@ class TextRecord:
     paths: tuple[str, ...] = ()
     """The source's and the target's file, or the one file of both."""
     fields: tuple[str, ...] = ()
-    """The source's and the target's field of JSON lines."""
+    """The source's and the target's field of JSON lines, or column of TSV where it has more than two."""
 
     def __post_init__(self) -> None:
         found = len(self.paths), len(self.fields)
-        if self.kind and found != {"files": (2, 0), "tsv": (1, 0), "jsonl": (1, 2)}[self.kind]:
+        if self.kind and found not in {"files": [(2, 0)], "tsv": [(1, 0), (1, 2)], "jsonl": [(1, 2)]}[self.kind]:
             raise ValueError(f"{self.name!r:.80} has {found[0]} paths and {found[1]} fields, which {self.kind} has not")
 
 
@@ -135,6 +135,8 @@ class RequestRecord:
     rules: RulesRecord = field(default_factory=RulesRecord)
     on_bad_line: str | None = None
     exclude: tuple[str, ...] = ()
+    valid_pairs: int | None = None
+    test_pairs: int | None = None
     sample_pairs: int | None = None
     bpe_dropout: float | None = None
     copies: int | None = None

@@ -92,10 +92,8 @@ def new_vocabularies(
         return _learned(lines, vocab_size, sum(spool.bytes[side] for side in sides), notes, what)
 
     if separate:
-        found = {side: learned(f"the {side} vocabulary", side) for side in SIDES}
-    else:
-        found = dict.fromkeys(SIDES, learned("the vocabulary", *SIDES))
-    return Vocabularies(found, trained, notes)
+        return Vocabularies({side: learned(f"the {side} vocabulary", side) for side in SIDES}, trained, notes)
+    return Vocabularies(dict.fromkeys(SIDES, learned("the vocabulary", *SIDES)), trained, notes)
 
 
 def _learned(lines: Iterator[str], asked: int | None, text_bytes: int, notes: list[str], what: str) -> Subwords:
@@ -169,6 +167,7 @@ def encoded_text(
     gathered: Gathered,
     *,
     kept: np.ndarray,
+    duplicates: np.ndarray,
     vocabularies: Vocabularies,
     rules: Rules,
     folder: Path,
@@ -183,10 +182,10 @@ def encoded_text(
     writer = SplitWriter(folder, split=split, id_type=dtype)
     for whole in gathered.spool.blocks():
         told: dict[str, Any] = {"ledger": gathered.ledger, "corpus": gathered.corpora[whole.corpus].name}
-        here = kept[start : start + len(whole)]
+        here = slice(start, start + len(whole))
         start += len(whole)
-        whole.tell(rule="duplicate", places=np.flatnonzero(~here), **told)
-        block = whole.at(np.flatnonzero(here))
+        whole.tell(rule="duplicate", places=np.flatnonzero(duplicates[here]), **told)
+        block = whole.at(np.flatnonzero(kept[here]))
         plain = {side: _raw(subwords, block.texts[side], dtype) for side, subwords in vocabularies.sides.items()}
         stay = _stays(block, plain, rules, told, dtype.itemsize)
         block = block.at(np.flatnonzero(stay))

@@ -23,7 +23,6 @@ from heedful.data.manifest import (
     Manifest,
     RequestRecord,
     RulesRecord,
-    StoredFile,
     StoredVocabularies,
     StoredVocabulary,
     read_manifest,
@@ -43,6 +42,7 @@ from heedful.prepare.encoding import (
     vocabulary_report,
 )
 from heedful.prepare.gathering import Gathered, Spool, gathered_text
+from heedful.prepare.held_out import HeldOut, hold_out, write_text
 from heedful.text.bpe_dropout import RandomCuts
 from heedful.text.cleaning import ALWAYS, RULES, Ledger, Rules, first_of_each
 from heedful.text.pairs import ParallelText
@@ -54,6 +54,8 @@ BOUNDS: dict[str, Rule] = {
     "sample_pairs": Rule("", at_least=1, at_most=2**63 - 1),
     "bpe_dropout": Rule("", at_least=0, below=1),  # of 1, it would leave no subword whole
     "copies": Rule("", at_least=1, at_most=1000),
+    "valid_pairs": Rule("", at_least=0, at_most=10_000_000),
+    "test_pairs": Rule("", at_least=0, at_most=10_000_000),
     "seed": Rule("", at_least=0, at_most=2**63 - 1),
 }
 """What each number may be."""
@@ -65,9 +67,12 @@ class Request:
 
     corpora: tuple[ParallelText, ...]
     validation: tuple[ParallelText, ...] = ()
+    valid_pairs: int = 0
+    """Pairs of the training text to put aside and validate on."""
+    test_pairs: int = 0
     exclude: tuple[Path, ...] = ()
     vocab_size: int | None = None
-    """None: `DataConfig.vocab_size`, or less for a small corpus."""
+    """None: what suits so much text, `DataConfig.vocab_size` at most."""
     tokenizer: Path | None = None
     separate_vocabularies: bool = False
     rules: Rules = field(
@@ -96,6 +101,8 @@ class Request:
             value = getattr(self.rules if hasattr(self.rules, name) else self, name)
             if value is not None and not rule.allows(value):
                 raise TextError(f"--{name.replace('_', '-')} {value}: must be {rule.allowed()}")
+        if self.validation and self.valid_pairs:
+            raise TextError(f"--valid-pairs {self.valid_pairs}: validation text was given already")
         if self.copies > 1 and not self.bpe_dropout:
             raise TextError(f"--copies {self.copies}: without --bpe-dropout all copies would be the same")
         if self.tokenizer is not None and (self.vocab_size is not None or self.separate_vocabularies):
@@ -138,8 +145,12 @@ def prepare(
             _require_some(validation, validation_spool.pairs, "validation pairs")
         reading |= {"validation": validation, "exclude": request.exclude}
         first = gathered_text(request.corpora, spool=spool, rules=request.rules, **reading)
-        kept = first_of_each(first.hashes) if request.rules.judges("duplicate") else np.ones(spool.pairs, bool)
+        unique = first_of_each(first.hashes) if request.rules.judges("duplicate") else np.ones(spool.pairs, bool)
         first.hashes = first.hashes[:0]  # a hundred megabytes and more that learning needs
+        held_out = _held_out(request, first, unique)
+        kept = unique & held_out.train if held_out else unique
+        if held_out and request.valid_pairs:
+            validation = _validation_of(first, held_out, validation_spool, request)
         vocabularies = ready or new_vocabularies(
             spool,
             kept,
@@ -151,16 +162,18 @@ def prepare(
         )
         storing: dict[str, Any] = {"vocabularies": vocabularies, "folder": folder, "tell": tell}
         again = {"copies": request.copies, "cuts": _random_cuts(request, vocabularies)}
-        splits = {"train": encoded_text(first, kept=kept, rules=request.rules, split="train", **again, **storing)}
-        if request.validation:
-            everything = np.ones(validation_spool.pairs, bool)
-            splits["valid"] = encoded_text(
-                validation, kept=everything, rules=judging_validation, split="valid", **storing
-            )
+        told = {"kept": kept, "duplicates": ~unique}
+        splits = {"train": encoded_text(first, **told, rules=request.rules, split="train", **again, **storing)}
+        if request.validation or request.valid_pairs:
+            told = {"kept": np.ones(validation_spool.pairs, bool), "duplicates": np.zeros(validation_spool.pairs, bool)}
+            splits["valid"] = encoded_text(validation, **told, rules=judging_validation, split="valid", **storing)
             _require_some(validation, splits["valid"].kept, "validation pairs")
         _require_some(first, splits["train"].kept, "pairs")
         report = _report(request, first, validation, vocabularies, splits)
-        _finish(folder, request, report, vocabularies, splits)
+        if held_out:
+            report["held_out"] = held_out.report()
+        texts = write_text(folder, held_out) if held_out else []
+        _finish(folder, request, report, vocabularies, splits, texts)
     return report
 
 
@@ -182,6 +195,22 @@ def _require_replaceable(place: Path, request: Request, *, overwrite: bool) -> N
             f"nothing says what is in {place}, so it stays: remove it yourself, or give another folder. {error}"
         ) from None
     require_only_ours(place, ours=ours, error=CorpusError, what="corpus")
+
+
+def _held_out(request: Request, first: Gathered, unique: np.ndarray) -> HeldOut | None:
+    pairs = {"test": request.test_pairs, "valid": request.valid_pairs}
+    if not any(pairs.values()):
+        return None
+    return hold_out(first, unique, pairs=pairs, seed=request.seed, leave_out=request.rules.judges("validation"))
+
+
+def _validation_of(first: Gathered, held_out: HeldOut, spool: Spool, request: Request) -> Gathered:
+    """The pairs that were put aside for it, as if they had been given as text of their own."""
+    read = [0] * len(first.corpora)
+    for block in held_out.blocks["valid"]:
+        spool.add(block)
+        read[block.corpus] += len(block)
+    return dataclasses.replace(first, spool=spool, ledger=Ledger(seed=request.seed), read=read, exclusions=[])
 
 
 def _random_cuts(request: Request, vocabularies: Vocabularies) -> dict[str, RandomCuts] | None:
@@ -257,10 +286,15 @@ def _rules_report(ledger: Ledger, rules: Rules) -> dict[str, Any]:
 
 
 def _finish(
-    folder: Path, request: Request, report: dict[str, Any], vocabularies: Vocabularies, splits: dict[str, Encoded]
+    folder: Path,
+    request: Request,
+    report: dict[str, Any],
+    vocabularies: Vocabularies,
+    splits: dict[str, Encoded],
+    texts: list[str],
 ) -> None:
-    """Write the small files; the manifest last."""
-    files: dict[str, StoredFile] = {}
+    """Write the small files; the manifest last. ``texts``: files that are there already."""
+    files = {name: stored_file(folder / name) for name in texts}
     entries: dict[str, StoredVocabulary] = {}
     for side in SIDES:
         name, subwords = vocabularies.folders[side], vocabularies.sides[side]

@@ -102,13 +102,16 @@ def prepare_command(manifest: Manifest, *, output: str) -> str:
     """The command that makes a corpus, from its manifest; older manifests say less."""
     asked, rules = manifest.configuration, manifest.configuration.rules
     words = ["heedful", "prepare"]
-    for prefix, texts in (("", manifest.corpora), ("valid-", manifest.validation)):
+    # Validation text that was put aside is no text of its own.
+    for prefix, texts in (("", manifest.corpora), ("valid-", () if asked.valid_pairs else manifest.validation)):
         for text in texts:
             names = ("source", "target") if text.kind == "files" else (text.kind,)
             for name, path in zip(names, text.paths, strict=True):
                 words += _option(prefix + name, _weighted(path, text.weight))
-    for source, target in sorted(_fields(manifest) - {("source", "target")}):
+    for source, target in sorted(_fields(manifest, "jsonl") - {("source", "target")}):
         words += [*_option("source-field", source), *_option("target-field", target)]
+    words += _option("columns", *map(",".join, filter(None, _fields(manifest, "tsv"))))
+    words += [*_option("valid-pairs", asked.valid_pairs or None), *_option("test-pairs", asked.test_pairs or None)]
     words += _option("exclude", *asked.exclude)
     for key in ("vocab_size", "tokenizer", "sample_pairs", "bpe_dropout", "copies", "seed", "on_bad_line"):
         words += _option(key, getattr(asked, key))
@@ -120,12 +123,14 @@ def prepare_command(manifest: Manifest, *, output: str) -> str:
 def is_one_command(manifest: Manifest) -> bool:
     """Whether `prepare_command` makes this very corpus: one from Python may have texts that a command cannot name."""
     kinds = ([_KINDS.index(text.kind) for text in texts] for texts in (manifest.corpora, manifest.validation))
-    return all(part == sorted(part) for part in kinds) and len(_fields(manifest)) <= 1
+    return all(part == sorted(part) for part in kinds) and all(
+        len(_fields(manifest, kind)) <= 1 for kind in ("jsonl", "tsv")
+    )
 
 
-def _fields(manifest: Manifest) -> set[tuple[str, ...]]:
-    """What the sides are called in JSON lines, which one command says once."""
-    return {text.fields for text in (*manifest.corpora, *manifest.validation) if text.kind == "jsonl"}
+def _fields(manifest: Manifest, kind: str) -> set[tuple[str, ...]]:
+    """What the sides are called in JSON lines, or their columns in TSV, which one command says once."""
+    return {text.fields for text in (*manifest.corpora, *manifest.validation) if text.kind == kind}
 
 
 def _weighted(path: str, weight: float) -> str:

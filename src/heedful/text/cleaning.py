@@ -21,7 +21,7 @@ RULES: dict[str, str] = {
     "bad": "not readable as text (see --on-bad-line)",
     "empty": "one side is empty or white space",
     "identical": "both sides are the same",
-    "validation": "one side is also a line of that side's validation text",
+    "validation": "one side is also a line of that side's validation text, or was put aside",
     "excluded": "one side is also a line, or a field, of an --exclude file",
     "duplicate": "the same pair stood before",
     "too-long": "a side has more tokens than --max-length",

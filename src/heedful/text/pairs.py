@@ -26,7 +26,7 @@ class ParallelText:
     kind: Literal["files", "tsv", "jsonl"]
     paths: tuple[Path, ...]
     fields: tuple[str, ...] = ()
-    """Of JSON lines: the source's and the target's."""
+    """The source's and the target's: their names in JSON lines; their columns, from 1, in TSV of more than two."""
     weight: float = 1.0
 
     @property
@@ -40,9 +40,9 @@ def two_files(source: Path, target: Path, weight: float = 1.0) -> ParallelText:
     return ParallelText("files", (source, target), weight=weight)
 
 
-def tsv(path: Path, weight: float = 1.0) -> ParallelText:
-    """Two fields a line with one tab between them; no quoting."""
-    return ParallelText("tsv", (path,), weight=weight)
+def tsv(path: Path, weight: float = 1.0, columns: tuple[int, int] | None = None) -> ParallelText:
+    """Two fields a line with one tab between them, or the fields of two columns, from 1; no quoting."""
+    return ParallelText("tsv", (path,), tuple(map(str, columns or ())), weight)
 
 
 def json_lines(path: Path, source_field: str, target_field: str, weight: float = 1.0) -> ParallelText:
@@ -63,7 +63,7 @@ def pair_blocks(text: ParallelText, *, on_bad_line: BadLine = refuse) -> Iterato
     """All pairs of a text, in order, in blocks."""
     if text.kind == "files":
         return _aligned_pairs(text.paths, on_bad_line)
-    pair_of = _tsv_pair if text.kind == "tsv" else functools.partial(_json_pair, fields=text.fields)
+    pair_of = functools.partial(_tsv_pair if text.kind == "tsv" else _json_pair, fields=text.fields)
     return _pairs_of_lines(text.paths[0], pair_of, on_bad_line)
 
 
@@ -107,11 +107,19 @@ def _pairs_of_lines(
         first += len(lines)
 
 
-def _tsv_pair(line: str) -> tuple[str, str] | str:
-    fields = line.split("\t")
-    if len(fields) != 2:
-        return f"{len(fields)} field{'s' * (len(fields) != 1)} where two with one tab between them are needed"
-    return fields[0], fields[1]
+def _tsv_pair(line: str, *, fields: Sequence[str]) -> tuple[str, str] | str:
+    """The pair, or what is wrong with the line; ``fields``: its columns, where they are not all."""
+    found = line.split("\t")
+    count = f"{len(found)} field{'s' * (len(found) != 1)}"
+    if not fields:
+        if len(found) == 2:
+            return found[0], found[1]
+        cure = "; --columns 1,2 takes the first two" if len(found) > 2 else ""
+        return f"{count} where two with one tab between them are needed{cure}"
+    source, target = map(int, fields)
+    if max(source, target) > len(found):
+        return f"{count}, which --columns {source},{target} goes beyond"
+    return found[source - 1], found[target - 1]
 
 
 def _json_pair(line: str, *, fields: Sequence[str]) -> tuple[str, str] | str:

@@ -1,0 +1,133 @@
+"""Pairs of the training text put aside at random, to validate and to test on.
+
+Which pairs are drawn follows from the seed and their places in the text, so the same text is split alike each time. No
+two of them share a source or a target, and a pair that shares one with them is left out of the training text: a model
+is never asked for what it was shown. The test pairs are drawn first, so they stay what they are whatever is asked for
+beside them. Their text is kept in the corpus, since a model's translations are compared with text, not with ids.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from heedful.data import noise
+from heedful.data.manifest import SIDES
+from heedful.errors import TextError
+from heedful.prepare.gathering import Gathered, Spool, SpoolBlock
+
+_FOLDER = "held-out"
+_SPARE = 4
+"""Pairs that are looked at for each one that is wanted: some share a text with one that was drawn before."""
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """A pair and where it stood."""
+
+    number: int
+    corpus: int
+    line: int
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What was put aside."""
+
+    blocks: dict[str, list[SpoolBlock]]
+    """The pairs by split, test and valid, in the order of the text."""
+    train: np.ndarray
+    """For every pair whether it may be trained on."""
+    alike: int
+    """Pairs that share a side with one that was put aside."""
+
+    def report(self) -> dict[str, object]:
+        """What was put aside, with the file that holds each side."""
+        splits = {
+            split: {"pairs": sum(map(len, blocks))} | {side: f"{_FOLDER}/{split}.{side}" for side in SIDES}
+            for split, blocks in self.blocks.items()
+        }
+        return {**splits, "alike": self.alike}
+
+
+def hold_out(gathered: Gathered, kept: np.ndarray, *, pairs: dict[str, int], seed: int, leave_out: bool) -> HeldOut:
+    """Draw ``pairs`` by split from those that are kept; ``leave_out``: tell the ledger of those that are alike, too."""
+    wanted, there = sum(pairs.values()), int(kept.sum())
+    if 2 * wanted > there:
+        options = " and ".join(f"--{split}-pairs {count}" for split, count in pairs.items() if count)
+        raise TextError(f"{options}: of {there:,} pairs at most half are put aside")
+    drawn = _drawn(gathered.spool, kept, wanted=wanted, seed=seed)
+    if len(drawn) < wanted:
+        raise TextError(f"only {len(drawn):,} pairs share no text with each other; ask for fewer than {wanted:,}")
+    split_at = itertools.accumulate(pairs.values(), initial=0)
+    parts = {split: drawn[start:end] for split, (start, end) in zip(pairs, itertools.pairwise(split_at), strict=True)}
+    train = np.ones(gathered.spool.pairs, bool)
+    train[[pair.number for pair in drawn]] = False
+    alike = _leave_out_alike(gathered, kept, train, drawn) if leave_out else 0
+    return HeldOut({split: list(_blocks(part)) for split, part in parts.items() if part}, train, alike)
+
+
+def write_text(folder: Path, held_out: HeldOut) -> list[str]:
+    """Write the text of both sides of each split, a pair a line; returns the files' names."""
+    (folder / _FOLDER).mkdir()
+    names: list[str] = []
+    for split, side in itertools.product(held_out.blocks, SIDES):
+        lines = (text for block in held_out.blocks[split] for text in block.texts[side])
+        names.append(f"{_FOLDER}/{split}.{side}")
+        (folder / names[-1]).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+    return names
+
+
+def _drawn(spool: Spool, kept: np.ndarray, *, wanted: int, seed: int) -> list[_Drawn]:
+    """So many pairs, in the order in which they were drawn, or as many as share no text."""
+    numbers = np.flatnonzero(kept)
+    order = np.argsort(noise.bits(noise.key("held out", seed), numbers), kind="stable")
+    candidates = numbers[order[: _SPARE * wanted + 100]]
+    found: dict[int, _Drawn] = {}
+    start, looked_at = 0, np.sort(candidates)
+    for block in spool.blocks():
+        here = looked_at[(start <= looked_at) & (looked_at < start + len(block))] - start
+        chosen = block.at(here)
+        pairs = zip(here.tolist(), chosen.lines.tolist(), *(chosen.texts[side] for side in SIDES), strict=True)
+        found |= {start + place: _Drawn(start + place, block.corpus, line, *texts) for place, line, *texts in pairs}
+        start += len(block)
+    taken: list[_Drawn] = []
+    sources: set[str] = set()
+    targets: set[str] = set()
+    for pair in (found[number] for number in candidates.tolist()):
+        has_lines = any(end in text for text in (pair.source, pair.target) for end in "\r\n")
+        if len(taken) < wanted and not has_lines and pair.source not in sources and pair.target not in targets:
+            taken.append(pair)
+            sources.add(pair.source)
+            targets.add(pair.target)
+    return taken
+
+
+def _leave_out_alike(gathered: Gathered, kept: np.ndarray, train: np.ndarray, drawn: list[_Drawn]) -> int:
+    """Mark the other pairs that share a side with one that was drawn, and tell the ledger; returns how many."""
+    sources, targets = {pair.source for pair in drawn}, {pair.target for pair in drawn}
+    start = count = 0
+    for block in gathered.spool.blocks():
+        stays, counted = train[start : start + len(block)], kept[start : start + len(block)]
+        texts = zip(block.texts["source"], block.texts["target"], strict=True)
+        alike = np.fromiter((source in sources or target in targets for source, target in texts), bool, len(block))
+        places = np.flatnonzero(alike & stays & counted)
+        block.tell(gathered.ledger, "validation", places, corpus=gathered.corpora[block.corpus].name)
+        stays[places] = False
+        start, count = start + len(block), count + len(places)
+    return count
+
+
+def _blocks(pairs: list[_Drawn]) -> Iterator[SpoolBlock]:
+    """The pairs in the order of the text, those of each corpus together."""
+    in_order = sorted(pairs, key=lambda pair: pair.number)
+    for corpus, group in itertools.groupby(in_order, key=lambda pair: pair.corpus):
+        some = list(group)
+        texts = {side: [getattr(pair, side) for pair in some] for side in SIDES}
+        yield SpoolBlock(corpus, texts, np.array([pair.line for pair in some], np.uint32))
