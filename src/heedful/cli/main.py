@@ -38,6 +38,7 @@ GROUPS = {
         "data": "Describe a prepared corpus: sizes, lengths, samples with their subwords, and how full batches get.",
         "plan": "Say what a training run would take, and find everything that would stop it.",
         "train": "Train a model on a prepared corpus.",
+        "bench": "Measure how fast this machine trains and translates, and what holds it back.",
         "average": "Average a run's last checkpoints into RUN/averaged.",
     },
     "How training goes": {

@@ -41,13 +41,13 @@ def probed_speed(data: Path, config: Config, *, device: torch.device) -> Speed:
     seconds, flops, tokens = 0.0, 0.0, 0
     for step in range(1, STEPS + 2):
         batch = _part(batches, step, on_cpu=device.type == "cpu", **sizes)
-        took = _seconds(lambda batch=batch: trainer.rehearse(batch), device)
-        update = _seconds(lambda batch=batch: trainer.rehearse(replace(batch, micro_batches=[])), device)
+        took = seconds_of(lambda batch=batch: trainer.rehearse(batch), device)
+        update = seconds_of(lambda batch=batch: trainer.rehearse(replace(batch, micro_batches=[])), device)
         if step > 1:  # the first one pays for starting up
             seconds += max(took - update, 1e-6)
             flops += batch_flops(**sizes, lengths=batches.corpus.lengths.of(batch.pairs))
             tokens += batch.target_tokens
-    name, most, rate = device_name(device), _matmul_flops(device, trainer.precision.dtype), flops / seconds
+    name, most, rate = device_name(device), matmul_flops(device, trainer.precision.dtype), flops / seconds
     about = (
         f"a probe here ({name}): {STEPS} steps of {tokens // STEPS:,} target tokens, nothing compiled, "
         f"{rate / most:.0%} of what a large matrix product reached; scaled in proportion to the work, and no time lost "
@@ -67,14 +67,14 @@ def _part(batches: Batches, step: int, *, on_cpu: bool, **sizes) -> StepBatch:
     return StepBatch(step, [batches.micro_batch(0, pairs)], target_tokens, source_tokens, pairs)
 
 
-def _matmul_flops(device: torch.device, dtype: torch.dtype) -> float:
+def matmul_flops(device: torch.device, dtype: torch.dtype) -> float:
     """Operations a second of a large matrix product, the best of a few."""
     size = _MATRIX[device.type]
     matrix = torch.ones(size, size, device=device, dtype=dtype)
-    return 2 * size**3 / min(_seconds(lambda: torch.mm(matrix, matrix), device) for _ in range(4))
+    return 2 * size**3 / min(seconds_of(lambda: torch.mm(matrix, matrix), device) for _ in range(4))
 
 
-def _seconds(work: Callable[[], object], device: torch.device) -> float:
+def seconds_of(work: Callable[[], object], device: torch.device) -> float:
     """How long work takes until it has ended on the device too."""
     began = time.perf_counter()
     work()
