@@ -210,12 +210,14 @@ def test_the_command_prints_a_table_and_names_what_is_broken(
 ) -> None:
     written(tmp_path / "good")
     written(tmp_path / "stopped", status={"state": "interrupted", "why": "Ctrl-C at step 200"})
+    written(tmp_path / "gone", status={"state": "running", "pid": 2**70, "host": platform.node()})
     written(tmp_path / "bad", run="{")
     main_quietly("runs", str(tmp_path))
     lines = capsys.readouterr().out.splitlines()
     good = next(line for line in lines if line.startswith(str(tmp_path / "good")))
-    assert " ".join(good.split()[1:-2]) == "tiny finished 200 of 200 7.000 bleu 31.5 150 2.5"
+    assert " ".join(good.split()[1:]).startswith("tiny finished 200 of 200 7.000 bleu 31.5 at 150 2.5 ")
     assert any("stopped: Ctrl-C at step 200" in line for line in lines)
+    assert any("gone: its process is gone; --resume goes on" in line for line in lines)
     assert any(line.startswith("note: ") and "bad/run.json is damaged, or not JSON" in line for line in lines)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.text import Text
@@ -33,14 +33,18 @@ def runs(folder: Path, /, *, as_json: AsJson = False) -> None:
 
 def _print(found: list[Run]) -> None:
     out = console()
-    numbers = ("step", "loss", "best", "at step", "minutes")
-    table = plain_table("run", "model", "state", *numbers, "last written", right=numbers)
+    numbers = ("step", "loss", "best", "minutes")
+    table = plain_table("run", "model", "state", *numbers, "written", right=numbers)
+    table.columns[0].overflow = "fold"  # a path is there to be copied
+    table.columns[2].no_wrap = True
     for run in found:
         table.add_row(*_cells(run))
     out.print(table)
     for run in found:
         if run.why and run.state in ("failed", "interrupted"):
             out.print(f"{run.folder}: {run.why}")
+        if run.state == "killed":
+            out.print(f"{run.folder}: its process is gone; --resume goes on from its last checkpoint")
     for problem in [problem for run in found for problem in run.problems]:
         out.print(f"note: {problem}")
 
@@ -53,25 +57,28 @@ def _cells(run: Run) -> list[str | Text]:
         Text(run.state, style=_COLOURS.get(run.state, "")),
         f"{figure(run.step, ',')} of {figure(run.steps, ',')}",
         figure(run.loss, ".3f"),
-        f"{best.metric} {figure(best.value, '.3f' if best.metric == 'loss' else '.1f')}" if best else "–",
-        figure(best.step if best else None),
+        f"{best.metric} {figure(best.value, '.3f' if best.metric == 'loss' else '.1f')} at {best.step:,}"
+        if best
+        else "–",
         figure(run.minutes, ",.1f"),
         _time(run.written),
     ]
 
 
 def _time(written: str | None) -> str:
-    """An ISO time as this machine's clock reads, to the minute."""
+    """An ISO time as this machine's clock reads: the hour where it is of today, else the day."""
     try:
-        return datetime.fromisoformat(written or "").astimezone().strftime("%Y-%m-%d %H:%M")
+        then = datetime.fromisoformat(written or "").astimezone()
     except ValueError:
         return written or "–"
+    return then.strftime("%H:%M" if then.date() == datetime.now(UTC).astimezone().date() else "%Y-%m-%d")
 
 
 def curves(run: Path, /, *, tensorboard: Path | None = None, as_json: AsJson = False) -> None:
     """Draw how a training run went, or is going, into curves.png in its folder.
 
-    Loss and perplexity of training and validation, BLEU where it was measured, learning rate, gradient norm, speed.
+    Loss and perplexity of training and validation, BLEU where it was measured, learning rate, gradient norm, speed. The
+    picture is drawn anew each time, over the one before: no other file is replaced without being asked for.
 
     Args:
         run: The run's folder.
