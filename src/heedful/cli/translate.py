@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,13 +12,13 @@ from cyclopts import Parameter
 
 from heedful.cli.model_options import ModelOptions, SearchChoices
 from heedful.cli.options import AsJson, Flag, Overwrite, Quiet, more, whole_number
-from heedful.cli.start import is_closed
+from heedful.cli.standard_input import standard_input
 from heedful.cli.terminal import new_text, print_json, print_text, progress, require_place, say
 from heedful.errors import SearchError, TextError
-from heedful.text.reading import BLOCK_BYTES, LONGEST_LINE, require_readable, text_lines
+from heedful.text.reading import require_readable, text_lines
 
 if TYPE_CHECKING:
-    from heedful.search.translator import Translation
+    from heedful.search.translator import Translation, Translator
 
 
 _MORE = more("about the output")
@@ -74,7 +73,9 @@ def translate(
     total = _count_lines(input_) if input_ else len(text) or None
     translator = model.translator()
     options = search.options(translator, n_best=n_best)
-    blocks: Iterable[Iterable[str]] = [text_lines(input_)] if input_ else [text] if text else _standard_input()
+    blocks: Iterable[Iterable[str]] = [text_lines(input_)] if input_ else [text]
+    if not text and not input_:
+        blocks = standard_input(greeting=_greeting(model, translator))
     done = 0
     with new_text(output) as write, progress(unit="lines", quiet=quiet or not input_) as report:
         for block in blocks:
@@ -89,6 +90,14 @@ def translate(
                     for line in _columns(done, translations, aligned, numbered=n_best > 1, scores=scores):
                         write(line)
                 report("translated", done, total)
+
+
+def _greeting(model: ModelOptions, translator: Translator) -> str:
+    from heedful.runs.lists import languages
+
+    spoken = languages(translator.saved.description)
+    between = f" from {spoken.source} to {spoken.target}" if spoken else ""
+    return f"{model.named().model} translates{between}. Type a sentence and press Enter; Ctrl-D ends."
 
 
 def _columns(
@@ -174,37 +183,3 @@ def _count_lines(path: Path) -> int | None:
     """How many lines a file has, for a progress bar, once all can be read; None for a pipe, which can be read once."""
     require_readable(path)
     return sum(1 for _ in text_lines(path)) if path.is_file() else None
-
-
-def _standard_input() -> Iterator[list[str]]:
-    """The lines of standard input, as many together as are there: somebody who types gets an answer to each line."""
-    if is_closed(sys.stdin):
-        raise TextError("standard input is closed: give text, or --input FILE")
-    rest, done = b"", 0
-    while data := sys.stdin.buffer.read1(BLOCK_BYTES):  # pyright: ignore[reportAttributeAccessIssue]
-        *lines, rest = (rest + data).split(b"\n")
-        if len(rest) > LONGEST_LINE:
-            lines.append(rest)
-        good: list[str] = []
-        try:
-            for line in lines:
-                good.append(_decoded(line, done + len(good) + 1))
-        finally:  # of a block with a bad line, what comes before it is translated all the same
-            if good:
-                yield good
-        done += len(good)
-    if rest:
-        yield [_decoded(rest, done + 1)]
-
-
-def _decoded(line: bytes, number: int) -> str:
-    if len(line) > LONGEST_LINE:
-        raise TextError(f"standard input, line {number:,}: longer than {LONGEST_LINE:,} bytes: cut it into lines")
-    line = line.removesuffix(b"\r")
-    if number == 1:
-        line = line.removeprefix(b"\xef\xbb\xbf")
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        reason = f"byte {error.start + 1} (0x{line[error.start]:02x}) is no UTF-8"
-        raise TextError(f"standard input, line {number}: {reason}; the input must be text in UTF-8") from None
