@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from heedful.planning.bench import Bench, Work
 
 _MEANING = {
-    "arithmetic": "the machine computes as fast as it can",
-    "memory": "numbers are fetched and written more than they are computed with",
+    "arithmetic": "most of the time goes into products; a smaller model is faster",
+    "memory": "most of the time numbers are fetched and written, not computed with",
     "overhead": "much time goes into starting small pieces of work; larger batches are faster",
     "input": "batches are made more slowly than they are used",
 }
