@@ -32,7 +32,7 @@ CEILINGS = {
     "demo": (5, 620),
     "report": (9, 1440),
     "export": (3, 300),
-    "planning": (5, 830),
+    "planning": (5, 840),
     "training": (12, 1880),
     "search": (10, 1870),
     "runs": (8, 1350),

@@ -193,7 +193,7 @@ def _training(given: _Measuring) -> Work:
     overhead = max(0.0, alone - update)
     parts = {"arithmetic": arithmetic, "memory": max(0.0, 1 - arithmetic - overhead), "overhead": overhead}
     source_tokens, target_tokens = (sum(getattr(batch, f"{side}_tokens") for batch in taken) for side in SIDES)
-    bound = "input" if made > _WAITING else _largest(parts)
+    bound = "input" if made > _WAITING else max(parts, key=parts.__getitem__)
     return Work(source_tokens / seconds, target_tokens / seconds, parts, bound, seconds, warm_up_seconds, made)
 
 
@@ -232,11 +232,8 @@ def _translating(given: _Measuring, *, half: bool) -> Work:
     read = sum(weight.numel() for weight in weights) * (2 if half else 4)
     memory = sum(positions) * read / given.memory / seconds
     parts = {"arithmetic": arithmetic, "memory": memory, "overhead": max(0.0, 1 - arithmetic - memory)}
-    return Work(source.sum() / seconds, target.sum() / seconds, parts, _largest(parts), seconds, warm_up_seconds)
-
-
-def _largest(parts: dict[str, float]) -> str:
-    return max(parts, key=lambda name: parts[name])
+    bound = max(parts, key=parts.__getitem__)
+    return Work(source.sum() / seconds, target.sum() / seconds, parts, bound, seconds, warm_up_seconds)
 
 
 def _random_side(lengths: np.ndarray, *, vocab_size: int, rng: np.random.Generator) -> Side:
