@@ -11,6 +11,7 @@ from torch import Tensor
 
 from heedful.search.engine import Engine, Hypothesis, Sentence
 from heedful.search.options import SearchOptions
+from heedful.search.required import Term, required_shape
 from heedful.search.spelling import Spelling
 from heedful.symbols import END, PAD, START
 
@@ -69,13 +70,23 @@ def searched(
     slots: int = 3,
     prefix: tuple[int, ...] = (),
     subwords: Sequence[bytes] = (),
+    required: Sequence[tuple[Term, ...]] = (),
 ) -> list[list[Hypothesis]]:
-    """The engine's results for sources of one id each; ``subwords``: what the ids spell, or nothing."""
+    """The engine's results for sources of one id each.
+
+    ``subwords``: what the ids spell, or nothing. ``required``: what the output for each source must hold, or nothing.
+    """
+    required = required or [()] * len(sources)
     spelling = Spelling.of(options.forbidden, subwords or [b""] * len(logits(sources[0], ())))
     positions = options.limit(1) + 1
     scorer = MadeUpScorer(logits, slots=slots, beams=options.beams, positions=positions)
-    engine = Engine(scorer, options, slots=slots, positions=positions, spelling=spelling)
-    sentences = [Sentence(number, np.array([source]), prefix) for number, source in enumerate(sources)]
+    engine = Engine(
+        scorer, options, slots=slots, positions=positions, spelling=spelling, required=required_shape(required)
+    )
+    sentences = [
+        Sentence(number, np.array([source]), prefix, terms)
+        for number, (source, terms) in enumerate(zip(sources, required, strict=True))
+    ]
     found = {sentence.number: hypotheses for sentence, hypotheses in engine.run(sentences)}
     return [found[number] for number in range(len(sources))]
 

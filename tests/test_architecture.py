@@ -34,7 +34,7 @@ CEILINGS = {
     "export": (3, 300),
     "planning": (5, 840),
     "training": (12, 1880),
-    "search": (10, 1870),
+    "search": (11, 2030),
     "runs": (8, 1350),
     "prepare": (6, 1030),
     "model": (15, 1910),

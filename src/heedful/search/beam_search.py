@@ -24,6 +24,7 @@ from torch import Tensor
 
 from heedful.data import noise
 from heedful.search.options import SearchOptions
+from heedful.search.required import in_turns, lacking, progress_after
 from heedful.search.spelling import BEGIN, Spelling
 from heedful.symbols import END, PAD
 
@@ -55,6 +56,12 @@ class Hypotheses:
     """[B, W, T] for samples: the numbers in [0, 1) that choose the words."""
     spelled: Tensor
     """[B, W] the state of `Spelling` in which each live hypothesis ends."""
+    progress: Tensor
+    """[B, W, R, A] how many subwords of what an output must hold each live hypothesis ends in, see `required`."""
+    required_letters: Tensor
+    required_steps: Tensor
+    required_additions: Tensor
+    required_lengths: Tensor
     done: Tensor
     """[B] whether the slot's sentence is finished, or there is none."""
     ended_score: Tensor
@@ -75,7 +82,8 @@ class Hypotheses:
 
 def advance_beams(state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, spelling: Spelling) -> None:
     """Take one step in place, given the model's scores for the word after each live hypothesis."""
-    values, parents, words = _best_continuations(state, logits_BWV, options, spelling)
+    continuations = _required_continuations if state.progress.size(2) else _best_continuations
+    values, parents, words = continuations(state, logits_BWV, options, spelling)
     ends = words == END
     _keep_ended(state, values.masked_fill(~ends, -torch.inf), parents, options)
     # The first W that do not end: False sorts before True, and a stable sort keeps their order.
@@ -105,6 +113,47 @@ def _best_continuations(
     return values, order // words.size(-1), words.flatten(1).gather(1, order)
 
 
+def _required_continuations(
+    state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, spelling: Spelling
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The most probable continuations of each hypothesis, and those with required words, in turns: see `required`."""
+    log_probs_BWV, width = logits_BWV.log_softmax(-1), logits_BWV.size(1)
+    added, added_values = _additions(state, log_probs_BWV, spelling)
+    choose = functools.partial(top_words, count=min(width + 1, logits_BWV.size(-1)))
+    values, words = _allowed(state, log_probs_BWV, options, spelling, choose=choose)
+    added_values.masked_fill_((added[..., None] == words[:, :, None]).any(-1), -torch.inf)  # they are there already
+    values = state.log_probability[..., None] + torch.cat([values, added_values], -1)
+    words = torch.cat([words, added], -1)
+    parents = torch.arange(width, device=words.device)[:, None].expand_as(words).flatten(1)
+    progress = state.progress[:, :, None].expand(-1, -1, words.size(2), -1, -1).flatten(1, 2)
+    values, words = values.flatten(1), words.flatten(1)
+    lacks = lacking(_progress_after(state, progress, words), state.required_lengths)
+    # Terms may overlap: no more than the longest rest is sure to need places.
+    left = torch.where(words == END, 0, (state.limit - state.length - 1)[:, None])
+    values = values.masked_fill(lacks.amax(-1) > left, -torch.inf)
+    order = in_turns(values, lacks.sum(-1))
+    return values.gather(1, order), parents.gather(1, order), words.gather(1, order)
+
+
+def _additions(state: Hypotheses, log_probs_BWV: Tensor, spelling: Spelling) -> tuple[Tensor, Tensor]:
+    """[B, W, R] for each required term the word that begins it or goes on with it, and its log-probability."""
+    there = state.progress[..., 0]
+    table = state.required_additions[:, None].expand(-1, there.size(1), -1, -1)
+    added = table.gather(3, there[..., None]).squeeze(3)
+    values = log_probs_BWV.gather(2, added)
+    blocked = lacking(state.progress, state.required_lengths) <= 0
+    blocked |= spelling.needed[state.spelled[..., None], added] > _words_left(state)
+    blocked |= (_forced_word(state) >= 0)[:, None, None]
+    # Of two terms that go on with the same word one is enough.
+    live = added.masked_fill(blocked, -1)
+    blocked |= (live[..., None] == live[:, :, None]).tril(-1).any(-1)
+    return added, values.masked_fill_(blocked, -torch.inf)
+
+
+def _progress_after(state: Hypotheses, progress: Tensor, words: Tensor) -> Tensor:
+    return progress_after(progress, words, letters=state.required_letters, steps=state.required_steps)
+
+
 def _keep_ended(state: Hypotheses, values: Tensor, parents: Tensor, options: SearchOptions) -> None:
     """Add the hypotheses that end now, which have values above -∞, to the finished ones; the best W stay."""
     width = state.ended_score.size(1)
@@ -126,6 +175,9 @@ def _lengthen(state: Hypotheses, values: Tensor, parents: Tensor, words: Tensor,
     Not in slots that are done, nor where every position is taken.
     """
     state.spelled.copy_(spelling.after(state.spelled.gather(1, parents), words))
+    if state.progress.size(2):
+        parent = parents[..., None, None].expand_as(state.progress)
+        state.progress.copy_(_progress_after(state, state.progress.gather(1, parent), words))
     state.log_probability.copy_(values)
     state.done.logical_or_(~(values > -torch.inf).any(1))  # nor is a score that is not a number
     going = ~state.done & (state.length < state.ids.size(2) - 1)
@@ -151,7 +203,7 @@ def _allowed(
     """Log-probabilities and words, ``[B, W, some]``: the word that must come next, or what is chosen from those that
     may; what may not has -∞.
     """
-    left = (state.limit - state.length - 1).clamp(-1, 126).to(torch.int8)[:, None, None]
+    left = _words_left(state)
     forced = _forced_word(state)[:, None, None].expand(-1, state.spelled.size(1), 1)
     is_forced, word = forced >= 0, forced.clamp(min=0)
     blocked = ~is_forced | (spelling.needed[state.spelled[..., None], word] > left)
@@ -166,6 +218,11 @@ def _allowed(
         values, words = _chosen_as_text(state.spelled, log_probs_BWV, left, spelling, choose=choose)
     values = torch.cat([values.masked_fill(is_forced, -torch.inf), forced_value], -1)
     return values, torch.cat([words, word], -1)
+
+
+def _words_left(state: Hypotheses) -> Tensor:
+    """[B, 1, 1] how many may come after the next, as far as `Spelling` counts."""
+    return (state.limit - state.length - 1).clamp(-1, 126).to(torch.int8)[:, None, None]
 
 
 def _chosen_as_text(

@@ -18,6 +18,7 @@ from torch import Tensor
 from heedful.model.devices import Captures
 from heedful.search.beam_search import Hypotheses, advance_beams, advance_samples, uniform_numbers
 from heedful.search.options import SearchOptions
+from heedful.search.required import RequiredShape, Term, required_tables
 from heedful.search.spelling import BEGIN, Spelling
 from heedful.symbols import PAD, START
 
@@ -55,6 +56,8 @@ class Sentence:
     """Ids, without control ids."""
     prefix: tuple[int, ...] = ()
     """Words that the output begins with."""
+    required: tuple[Term, ...] = ()
+    """What the output must hold."""
 
 
 @dataclass(frozen=True)
@@ -82,10 +85,14 @@ class Engine:
         slots: int,
         positions: int,
         spelling: Spelling,
+        required: RequiredShape = RequiredShape(),  # noqa: B008
         captures: Captures | None = None,
     ) -> None:
-        """``positions``: the longest output's words, and one for the start symbol. ``captures``: captures the step."""
+        """``positions``: the longest output's words, and one for the start symbol. ``required``: room for the words
+        that outputs must hold. ``captures``: captures the step.
+        """
         self._scorer, self._options, self._positions, self._spelling = scorer, options, positions, spelling
+        self._required = required
         self._state = self._begun([Sentence(0, np.empty(0))] * slots)
         self._state.done.fill_(True)
         self._advance = advance_beams if options.method == "beam" else advance_samples
@@ -132,6 +139,8 @@ class Engine:
             drawn = [uniform_numbers(options.seed, n, beams=options.beams, positions=positions) for n in numbers]
             uniform = np.stack(drawn)
         own = torch.arange(options.beams)[:, None].expand(table)
+        required = required_tables([sentence.required for sentence in sentences], self._required)
+        letters, steps, additions, lengths = map(torch.from_numpy, required)
         begun = Hypotheses(
             log_probability=log_probability,
             ids=torch.full(table, START),
@@ -141,6 +150,11 @@ class Engine:
             prefix=torch.from_numpy(prefix),
             uniform=torch.from_numpy(uniform).to(self._scorer.dtype),
             spelled=torch.full(shape, BEGIN),
+            progress=torch.zeros(*shape, *self._required[:2], dtype=torch.long),
+            required_letters=letters,
+            required_steps=steps,
+            required_additions=additions,
+            required_lengths=lengths,
             done=torch.zeros(count, dtype=torch.bool),
             ended_score=torch.full_like(log_probability, -torch.inf),
             ended_log_probability=torch.full_like(log_probability, -torch.inf),

@@ -1,0 +1,146 @@
+"""Words that an output must hold: lexically constrained beam search.
+
+A term may be spelled in several ways, and the search follows each: how many of its subwords a hypothesis ends in, as in
+the matching of Knuth, Morris and Pratt. The first way is also offered to the search where the model would not think of
+it. Hypotheses compete only with those that lack as many subwords, and take the beam's places in turns: the best that
+lack nothing, the best that lack one, and so on (after Post and Vilar, 2018). None ends that lacks anything.
+
+All is whole numbers in tensors of fixed shape: R terms with A ways of up to L subwords, each way with the K subwords
+that matter to it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+FAR = 127
+"""Subwords that no output lacks: of a way that does not exist, though its term does."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to spell a term."""
+
+    ids: tuple[int, ...]
+    longer: tuple[int, ...] = ()
+    """Subwords that may stand for the last one: they hold it, and an ending."""
+
+
+Term = tuple[Way, ...]
+"""The ways to spell a term; the search adds the first where the model would not."""
+
+
+class RequiredShape(NamedTuple):
+    """How many terms, ways, subwords of a way, and subwords that matter to it, there is room for."""
+
+    terms: int = 0
+    ways: int = 0
+    length: int = 0
+    letters: int = 0
+
+
+class RequiredTables(NamedTuple):
+    """What the outputs of some sentences must hold; B sentences come first."""
+
+    letters: np.ndarray
+    """[B, R, A, K] the subwords that matter, -1 where there is none."""
+    steps: np.ndarray
+    """[B, R, A, L + 1, K + 1] how many subwords of a way are there after one more, given how many there were and which
+    of the letters it is; the last stands for any other."""
+    additions: np.ndarray
+    """[B, R, L + 1] the subword that goes on the first way, given how many are there."""
+    lengths: np.ndarray
+    """[B, R, A] subwords of each way; 0 where there is no such term."""
+
+
+def required_shape(terms: Sequence[Sequence[Term]]) -> RequiredShape:
+    """Room for what each of these sentences must hold."""
+    ways = [way for own in terms for term in own for way in term]
+    if not ways:
+        return RequiredShape()
+    return RequiredShape(
+        max(map(len, terms)),
+        max(len(term) for own in terms for term in own),
+        max(len(way.ids) for way in ways),
+        max(len(_letters(way)) for way in ways),
+    )
+
+
+def required_tables(terms: Sequence[Sequence[Term]], shape: RequiredShape) -> RequiredTables:
+    """The tables for what each of these sentences must hold."""
+    places = len(terms), shape.terms, shape.ways
+    letters, lengths = np.full((*places, shape.letters), -1), np.zeros(places, np.int64)
+    steps = np.zeros((*places, shape.length + 1, shape.letters + 1), np.int64)
+    additions = np.zeros((*places[:2], shape.length + 1), np.int64)
+    for row, own in enumerate(terms):
+        for place, term in enumerate(own):
+            lengths[row, place] = FAR
+            first = term[0].ids
+            additions[row, place, : len(first)] = first
+            for number, way in enumerate(term):
+                at = row, place, number
+                lengths[at] = len(way.ids)
+                letters[at][: len(_letters(way))] = _letters(way)
+                known = _steps(way)
+                steps[at][: len(known), : known.shape[1] - 1] = known[:, :-1]
+                steps[at][: len(known), -1] = known[:, -1]
+    return RequiredTables(letters, steps, additions, lengths)
+
+
+def _letters(way: Way) -> list[int]:
+    return list(dict.fromkeys((*way.ids, *way.longer)))
+
+
+@functools.lru_cache(maxsize=4096)
+def _steps(way: Way) -> np.ndarray:
+    """[length + 1, letters + 1], as in `RequiredTables`."""
+    ids, last, letters = way.ids, len(way.ids) - 1, _letters(way)
+
+    def after(there: int, letter: int) -> int:
+        for count in range(there + 1, 0, -1):
+            fits = letter == ids[count - 1] or (count - 1 == last and letter in way.longer)
+            if fits and ids[: count - 1] == ids[there - count + 1 : there]:
+                return count
+        return 0
+
+    steps = np.zeros((len(ids) + 1, len(letters) + 1), np.int64)
+    for there in range(len(ids)):
+        steps[there, :-1] = [after(there, letter) for letter in letters]
+    steps[-1] = len(ids)  # what is there stays
+    return steps
+
+
+def progress_after(progress_BNRA: Tensor, words_BN: Tensor, *, letters: Tensor, steps: Tensor) -> Tensor:
+    """How many subwords of each way hypotheses end in that take one word more."""
+    same = words_BN[:, :, None, None, None] == letters[:, None]
+    numbers = torch.arange(-same.size(-1), 0, device=same.device)
+    letter = (same * numbers).sum(-1) + same.size(-1)  # each is there once at most
+    index = progress_BNRA * steps.size(-1) + letter
+    return steps.flatten(3)[:, None].expand(-1, index.size(1), -1, -1, -1).gather(4, index[..., None]).squeeze(4)
+
+
+def lacking(progress_BNRA: Tensor, lengths: Tensor) -> Tensor:
+    """[B, N, R] the fewest subwords of each term that must still come."""
+    return (lengths[:, None] - progress_BNRA).amin(-1)
+
+
+def in_turns(values_BN: Tensor, lacking_BN: Tensor) -> Tensor:
+    """The order in which continuations take places: the best that lack the fewest, the best that lack one more, …, and
+    then the second best of each; those with -∞ are last.
+    """
+    best_first = values_BN.sort(dim=1, descending=True, stable=True).indices
+    gone = values_BN == -torch.inf
+    bank, order = lacking_BN.masked_fill(gone, 1 << 30).gather(1, best_first).sort(dim=1, stable=True)
+    place = torch.arange(bank.size(1), device=bank.device).expand_as(bank)
+    begins = torch.cat([torch.ones_like(gone[:, :1]), bank[:, 1:] != bank[:, :-1]], 1)
+    rank = place - torch.where(begins, place, 0).cummax(1).values
+    rank = rank.masked_fill(bank == 1 << 30, bank.size(1))
+    turns = rank.sort(dim=1, stable=True).indices
+    return best_first.gather(1, order.gather(1, turns))
