@@ -105,7 +105,7 @@ def multi30k() -> Config:
     outputs come out short.
     """
     sizes = _sizes(256, layers=3) | {"num_heads": 4, "dropout": 0.3, "vocab_size": 8000}
-    schedule = {"steps": 10_000, "warmup_steps": 1000, "learning_rate_scale": 0.5, "residual_scale": 1.0}
+    schedule = {"steps": 10_000, "warmup_steps": 1000, "learning_rate_scale": 0.5}
     return _config(**sizes, **schedule, **_batches(8192), checkpoint_steps=500, length_penalty=1.4)
 
 
