@@ -121,6 +121,16 @@ def test_without_a_terminal_every_line_fits_80_columns(capsys: pytest.CaptureFix
     assert "step 100,000: checkpoint saved" in lines
 
 
+def test_a_file_hears_of_slow_steps_once_a_minute(capsys: pytest.CaptureFixture[str], clock: list[float]) -> None:
+    display = TrainingDisplay(quiet=False)
+    display(events.Started(FACTS, 0, LONG))
+    for step in range(1, 10):
+        clock[0] += 25
+        display(events.Stepped(line_of(step), is_written=False))
+    shown = capsys.readouterr().err.splitlines()
+    assert [line.split()[1] for line in shown if line.startswith("step")] == [f"{step}/100,000" for step in (3, 6, 9)]
+
+
 LONG_SAMPLE = events.Validated(ValidationLine(1, samples=(Sample("a " * 100, "b " * 100, "c"),)), is_best=True)
 
 

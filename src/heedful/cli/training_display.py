@@ -28,6 +28,8 @@ from heedful.training import events
 
 REFRESH = 0.2
 """Seconds between two looks of the bar."""
+_SECONDS_OF_SILENCE = 60.0
+"""Where there is no terminal: steps may take so long that the next line of metrics is far away."""
 _COLUMNS = 80
 """Of a line that is written where there is no terminal."""
 _NARROWEST_BAR, _WIDEST_BAR = 8, 40
@@ -86,18 +88,21 @@ class TrainingDisplay:
         ends += [f"{training.minutes:g} minutes"] if training.minutes else []
         ends += [f"{training.patience} validations without a better one"] if training.patience else []
         going_on = {"going on": f"from step {event.step:,}"} if event.step else {}
+        self._updated = time.monotonic()
         for name, fact in {**event.facts, "ends after": " or ".join(ends), **going_on}.items():
             self._say(f"{name:<10} {fact}")
 
     def _stepped(self, line: TrainLine, is_written: bool) -> None:
-        self._began = self._began or (time.monotonic(), line.step)
+        now = time.monotonic()
+        self._began = self._began or (now, line.step)
+        if self._live is None and (is_written or now - self._updated >= _SECONDS_OF_SILENCE):
+            self._updated = now
+            self._logged(line)
+        elif self._live is not None and now - self._updated >= REFRESH:
+            self._updated = now
+            self._live.update(self._bar(line), refresh=True)
         if is_written:
             self._written = line
-        if self._live is None and is_written:
-            self._logged(line)
-        elif self._live is not None and time.monotonic() - self._updated >= REFRESH:
-            self._updated = time.monotonic()
-            self._live.update(self._bar(line), refresh=True)
 
     def _bar(self, line: TrainLine) -> RenderableType:
         """One line, as wide as the terminal at most: how far the run is to the nearer of its ends, and its figures."""
@@ -118,10 +123,10 @@ class TrainingDisplay:
 
     def _smoothed(self, line: TrainLine) -> TrainLine:
         """With the means of the last line of metrics and of what came since: those of one batch say little."""
-        lines = [one for one in (self._written, line) if one is not None and one.target_tokens]
-        if len(lines) < 2 or self._written == line:
+        if self._written is None:
             return line
-        tokens = sum(one.target_tokens for one in lines)
+        lines = self._written, line
+        tokens = max(1, sum(one.target_tokens for one in lines))
         loss, likelihood = (
             sum(getattr(one, name) * one.target_tokens for one in lines) for name in ("loss", "negative_log_likelihood")
         )
