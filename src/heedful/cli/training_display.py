@@ -74,6 +74,8 @@ class TrainingDisplay:
                 self._started(event)
             case events.Stepped(line, is_written):
                 self._stepped(line, is_written)
+            case events.Validating(step) if self._live is not None:
+                self._live.update(Text(f"step {step:,}: validating"), refresh=True)
             case events.Validated(line, is_best):
                 self._without_best = 0 if is_best else self._without_best + 1
                 self._validated(line, is_best)

@@ -35,6 +35,13 @@ class Stepped:
 
 
 @dataclass(frozen=True)
+class Validating:
+    """A validation begins, which may take a while."""
+
+    step: int
+
+
+@dataclass(frozen=True)
 class Validated:
     """A validation was measured, and its line written."""
 
@@ -69,7 +76,7 @@ class Ended:
     """That the run has taken, earlier sessions included."""
 
 
-Event = Started | Stepped | Validated | Saved | Warned | Ended
+Event = Started | Stepped | Validating | Validated | Saved | Warned | Ended
 Reporter = Callable[[Event], None]
 
 

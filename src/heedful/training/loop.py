@@ -211,6 +211,7 @@ class Loop:
     def _validate(self) -> bool:
         """Measure, write down, and say whether it is the best so far."""
         assert self._validation is not None, "asked only where there is validation data"
+        self._report(events.Validating(self._progress.step))
         with self._clock.paused():
             line = self._validation.measure(self._trainer, step=self._progress.step)
         line = replace(line, wall=ValidationWall(self._clock.last_pause))
