@@ -47,7 +47,7 @@ format: $(STAMP) ## put the style right
 	$(BIN)/ruff format .
 
 bench: $(STAMP) ## measure what benchmarks/ measures on this machine
-	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
+	for script in benchmarks/bench_*.py benchmarks/train.py; do $(BIN)/python $$script || exit 1; done
 
 wheel: $(STAMP) ## build dist/*.whl
 	$(BIN)/python -m build --wheel --outdir dist .

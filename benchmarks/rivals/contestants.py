@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import json
 import os
+import select
 import subprocess
 import sys
 import venv
@@ -47,6 +48,7 @@ ENVIRONMENTS = {
         ),
         alone="eole==0.6.4",
     ),
+    "opennmt": Environment((TORCH, "numpy==2.4.6"), alone="OpenNMT-py==3.5.1"),
     "ctranslate2": Environment(("ctranslate2==4.8.4", "numpy==2.4.6", "safetensors==0.8.0")),
 }
 
@@ -96,6 +98,17 @@ CONTESTANTS = (
 )
 
 
+TRAINERS = (
+    Contestant("heedful", "rivals.heedful_trainer", "", "heedful"),
+    Contestant("Eole", "rivals.eole_trainer", "eole", "eole"),
+    Contestant("Sockeye", "rivals.sockeye_trainer", "sockeye", "sockeye"),
+    Contestant("OpenNMT-py", "rivals.opennmt_trainer", "opennmt", "onmt"),
+    Contestant("Hugging Face Marian", "rivals.marian_trainer", "marian", "transformers"),
+    Contestant("torch.nn.Transformer", "rivals.torch_nn_trainer", "", "torch"),
+)
+"""Who trains."""
+
+
 def set_up(folder: Path) -> None:
     """Make the environment of every rival that has none yet."""
     for name, environment in ENVIRONMENTS.items():
@@ -120,7 +133,9 @@ class Process:
     """A contestant at work."""
 
     def __init__(self, contestant: Contestant, python: str, *, log: Path, threads: int | None) -> None:
-        paths = [str(BENCHMARKS.parent / "src")] * (contestant is OURS) + [os.environ.get("PYTHONPATH", "")]
+        paths = [str(BENCHMARKS.parent / "src")] * (contestant.package == "heedful") + [
+            os.environ.get("PYTHONPATH", "")
+        ]
         # The second setting: on some CPUs oneDNN's int8 products are illegal instructions without it.
         variables = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "ONEDNN_MAX_CPU_ISA": "AVX512_CORE_FP16"}
         if threads:
@@ -138,11 +153,22 @@ class Process:
 
     def ask(self, **request: Any) -> dict[str, Any]:
         """Its answer; a `ToolkitError` if it failed or died."""
+        self.send(**request)
+        return self.answer()
+
+    def send(self, **request: Any) -> None:
+        """Ask without waiting; `answer` has the answer."""
         assert self._process.stdin, "opened with pipes"
-        assert self._process.stdout, "opened with pipes"
-        with contextlib.suppress(BrokenPipeError):  # it died; the next lines say how
+        with contextlib.suppress(BrokenPipeError):  # it died, and `answer` says how
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
+
+    def answer(self, *, seconds: float | None = None) -> dict[str, Any]:
+        """The answer to what was sent; one that does not come in time is a `ToolkitError` too, and ends the process."""
+        assert self._process.stdout, "opened with pipes"
+        if not select.select([self._process.stdout], [], [], seconds)[0]:
+            self._process.kill()
+            raise ToolkitError(f"no answer within {seconds:.0f} seconds")
         line = self._process.stdout.readline()
         answer = json.loads(line) if line else {"error": f"ended with status {self._process.wait()}"}
         if "error" in answer:

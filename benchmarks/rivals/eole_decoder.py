@@ -21,16 +21,12 @@ def build(sizes: Sizes, *, device: str, half: bool) -> Engine:
     from eole.predict import GNMTGlobalScorer, Translator  # pyright: ignore[reportMissingImports]
 
     torch.manual_seed(1)
-    shape, vocabularies = _configuration(sizes), _vocabularies(sizes)
+    shape, vocabularies = eole_configuration(sizes), _vocabularies(sizes)
     dtype = torch.bfloat16 if half else torch.float32
     running: dict[str, Any] = {"model_path": "none", "src": "none", "model": shape, "n_best": 1, "fuse_kvq": True}
     running |= {"compute_dtype": dtype, "self_attn_backend": "pytorch"}
     model = EncoderDecoderModel.build(shape, vocabularies, PredictConfig(**running))
-    for name, parameter in model.named_parameters():  # they are left as they were found in memory
-        if parameter.dim() > 1:
-            torch.nn.init.xavier_uniform_(parameter)
-        else:
-            torch.nn.init.constant_(parameter, 0.0 if name.endswith("bias") else 1.0)
+    fill_parameters(model)
     parameters = sum(p.numel() for p in model.parameters())
     model.to(device, dtype).eval()
     made: dict[Search, Any] = {}
@@ -59,7 +55,7 @@ def build(sizes: Sizes, *, device: str, half: bool) -> Engine:
     return Engine(parameters, {"eole": eole.__version__, "torch": torch.__version__}, decode)
 
 
-def _configuration(sizes: Sizes) -> Any:
+def eole_configuration(sizes: Sizes) -> Any:
     from eole.config.models import TransformerModelConfig  # pyright: ignore[reportMissingImports]
 
     return TransformerModelConfig(
@@ -77,6 +73,17 @@ def _configuration(sizes: Sizes) -> Any:
             "position_encoding_type": "SinusoidalInterleaved",
         },
     )
+
+
+def fill_parameters(model: Any) -> None:
+    """Give every parameter a value: it leaves them as they were found in memory."""
+    from torch.nn.init import constant_, xavier_uniform_
+
+    for name, parameter in model.named_parameters():
+        if parameter.dim() > 1:
+            xavier_uniform_(parameter)
+        else:
+            constant_(parameter, 0.0 if name.endswith("bias") else 1.0)
 
 
 def _vocabularies(sizes: Sizes) -> dict[str, Any]:

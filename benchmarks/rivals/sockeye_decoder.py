@@ -14,7 +14,7 @@ def build(sizes: Sizes, *, device: str, half: bool) -> Engine:
     from sockeye.model import SockeyeModel, initialize_parameters  # pyright: ignore[reportMissingImports]
 
     torch.manual_seed(1)
-    model = SockeyeModel(_configuration(sizes), inference_only=True)
+    model = SockeyeModel(sockeye_configuration(sizes), inference_only=True)
     model.apply(initialize_parameters)
     # The output bias is left as it was found in memory; the end symbol must not win before the last step, where the
     # search takes it by itself.
@@ -61,7 +61,7 @@ def _path(histories, row: int) -> list[int]:
     return path[::-1]
 
 
-def _configuration(sizes: Sizes):
+def sockeye_configuration(sizes: Sizes, *, dropout: float = 0.0):
     from sockeye import constants, data_io, encoder, transformer  # pyright: ignore[reportMissingImports]
     from sockeye.model import ModelConfig  # pyright: ignore[reportMissingImports]
 
@@ -74,7 +74,7 @@ def _configuration(sizes: Sizes):
         num_layers=sizes.layers,
         dropout_attention=0.0,
         dropout_act=0.0,
-        dropout_prepost=0.0,
+        dropout_prepost=dropout,
         positional_embedding_type=constants.FIXED_POSITIONAL_EMBEDDING,
         preprocess_sequence="",
         postprocess_sequence="rn",  # the paper's: add, then normalise
@@ -83,7 +83,7 @@ def _configuration(sizes: Sizes):
     )
     counts = [0] * 8
     statistics = data_io.DataStatistics(*counts, sizes.vocab_size, sizes.vocab_size, 1.0, 0.0, [], [], [])
-    embedding = encoder.EmbeddingConfig(vocab_size=sizes.vocab_size, num_embed=sizes.d_model, dropout=0.0)
+    embedding = encoder.EmbeddingConfig(vocab_size=sizes.vocab_size, num_embed=sizes.d_model, dropout=dropout)
     return ModelConfig(
         config_data=data_io.DataConfig(statistics, 256, 256, 1, 1),
         vocab_source_size=sizes.vocab_size,

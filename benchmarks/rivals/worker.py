@@ -4,7 +4,9 @@
 
 ``{"cmd": "build", "sizes": {…} | null, "folder": … | null, "device": "cpu", "half": false, "options": {…}}`` makes a
 model, with random weights or those of a folder; ``{"cmd": "decode", "sources": […], "search": {…}}`` answers with
-seconds and steps, and with the ids if ``"ids": true``.
+seconds and steps, and with the ids if ``"ids": true``. A toolkit that trains is built alike;
+``{"cmd": "batches", "lengths": [[[source, target], …], …]}`` gives it batches, and
+``{"cmd": "train", "batches": [0, 1, …], "seconds": 5}`` answers with seconds, steps and target tokens.
 """
 
 from __future__ import annotations
@@ -18,9 +20,10 @@ import traceback
 from typing import Any
 
 from rivals.engine import Engine, Search, Sizes
+from rivals.training import Learner, Training
 
 
-def built(module: Any, request: dict[str, Any]) -> Engine:
+def built(module: Any, request: dict[str, Any]) -> Engine | Learner:
     where = {"device": request["device"], "half": request["half"], **request["options"]}
     if request["folder"]:
         return module.load(request["folder"], **where)
@@ -39,6 +42,13 @@ def decoded(engine: Engine, request: dict[str, Any], *, synchronize: Any) -> dic
     return {**answer, "ids": found} if request.get("ids") else answer
 
 
+def trained(learner: Learner, request: dict[str, Any], made: dict[str, Training]) -> dict[str, Any]:
+    if request["cmd"] == "batches":
+        made["training"] = Training(learner, sizes=Sizes(**request["sizes"]), device=request["device"])
+        return made["training"].take(request["lengths"])
+    return made["training"].train(request["batches"], seconds=request["seconds"])
+
+
 def synchronizer(device: str) -> Any:
     if device == "cpu":
         return lambda: None
@@ -52,7 +62,8 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     module = importlib.import_module(sys.argv[1])
-    engine: Engine | None = None
+    engine: Engine | Learner | None = None
+    made: dict[str, Training] = {}
     synchronize = synchronizer("cpu")
     for line in sys.stdin:
         request = json.loads(line)
@@ -60,6 +71,8 @@ def main() -> None:
             if request["cmd"] == "build":
                 engine, synchronize = built(module, request), synchronizer(request["device"])
                 answer: dict[str, Any] = {"parameters": engine.parameters, "versions": engine.versions}
+            elif isinstance(engine, Learner):
+                answer = trained(engine, request, made)
             else:
                 assert engine is not None, "build comes first"
                 answer = decoded(engine, request, synchronize=synchronize)
