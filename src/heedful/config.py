@@ -114,6 +114,11 @@ class TrainingConfig(_Section):
     micro_batches: int = setting(1, "micro-batches that a step's batch is cut into, on any number of GPUs", 1, 16_384)
     warmup_steps: int = setting(4000, "steps in which the learning rate rises", 1, 10**12)
     learning_rate_scale: float = setting(1.0, "factor on the paper's learning rate", above=0, at_most=10**6)
+    decay: str = setting(
+        "inverse-sqrt",
+        "how the rate falls after the warm-up: as in Equation 3, or in a straight line to 0 at training.steps",
+        choices=("inverse-sqrt", "linear"),
+    )
     residual_scale: float = setting(
         0.29, "factor on the initial W^O and W_2; the paper gives none, its authors' code has 1", above=0, at_most=1000
     )

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from torch import nn
 
 from heedful.config import TrainingConfig
-from heedful.training.optimizer import adam, guarded_step, learning_rate, load_optimizer, optimizer_tensors
+from heedful.training.optimizer import (
+    adam,
+    guarded_step,
+    learning_rate,
+    load_optimizer,
+    optimizer_tensors,
+    scheduled_rate,
+)
 
 
 def test_adam_with_equation_3_is_what_its_definition_computes() -> None:
@@ -69,3 +78,13 @@ def test_saved_state_goes_on_exactly() -> None:
     for index in (0, 1):
         take(index, -0.7)
     assert torch.equal(models[0].weight, models[1].weight)
+
+
+def test_a_linear_decay_rises_as_equation_3_does_and_reaches_nothing_after_the_last_step() -> None:
+    training = TrainingConfig(steps=50, warmup_steps=10, learning_rate_scale=0.7, decay="linear")
+    rates = [scheduled_rate(step, d_model=64, training=training) for step in range(1, 52)]
+    plain = replace(training, decay="inverse-sqrt")
+    assert rates[:10] == [scheduled_rate(step, d_model=64, training=plain) for step in range(1, 11)]
+    np.testing.assert_allclose(np.diff(rates[9:]), -rates[9] / 41, rtol=1e-12)
+    assert rates[-2] > rates[-1] == 0
+    assert scheduled_rate(99, d_model=64, training=training) == 0, "a run that is given more steps, too"

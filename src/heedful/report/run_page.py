@@ -22,7 +22,7 @@ from heedful.report.repetition import changed_settings, machine_section, preset_
 from heedful.report.run_scores import POSITIONS, RunScores, examples_section, scores_section
 from heedful.runs.descriptions import now
 from heedful.runs.record import CorpusRecord, RunRecord
-from heedful.training.optimizer import learning_rate
+from heedful.training.optimizer import scheduled_rate
 
 _SAMPLES = 240
 """Steps at which the schedule is drawn."""
@@ -114,13 +114,13 @@ def _data_section(corpus: CorpusRecord | None) -> Section:
 
 
 def _schedule_section(record: RunRecord) -> Section:
-    """Equation 3 over the whole run, with the steps that are done."""
+    """The learning rate over the whole run, with the steps that are done."""
     training, d_model = record.config.training, record.config.model.d_model
     warmup, done = training.warmup_steps, record.run.step or 0
     last = max(training.steps, done)
 
     def rate(step: int) -> float:
-        return learning_rate(step, d_model=d_model, warmup_steps=warmup, scale=training.learning_rate_scale)
+        return scheduled_rate(step, d_model=d_model, training=training)
 
     marks = {1, last, *(step for step in (warmup, done) if 1 <= step <= last)}
     steps = sorted({max(1, round(last * place / _SAMPLES)) for place in range(_SAMPLES + 1)} | marks)
@@ -130,7 +130,8 @@ def _schedule_section(record: RunRecord) -> Section:
     if done:
         series.append(Series(f"step {done:,}", [(done, rate(done))], "mark", line=False, read=False))
     across = [warmup] if warmup <= last else []
-    chart = Chart("Equation 3", "learning rate", series, from_zero=True, x_end=last, verticals=across)
+    name = "Learning rate" if training.decay == "linear" else "Equation 3"
+    chart = Chart(name, "learning rate", series, from_zero=True, x_end=last, verticals=across)
     return section(
         "Learning-rate schedule",
         "schedule.html",
@@ -139,6 +140,7 @@ def _schedule_section(record: RunRecord) -> Section:
         d_model=d_model,
         warmup=warmup,
         highest=f"{rate(warmup):.3g}",
+        linear=training.decay == "linear",
     )
 
 

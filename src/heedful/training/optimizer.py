@@ -24,6 +24,21 @@ def learning_rate(step: int, *, d_model: int = 512, warmup_steps: int = 4000, sc
     return scale * d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)
 
 
+def scheduled_rate(step: int, *, d_model: int, training: TrainingConfig) -> float:
+    """The learning rate of a run's step.
+
+    >>> half_way = TrainingConfig(steps=8000, warmup_steps=4000, decay="linear")
+    >>> [round(scheduled_rate(step, d_model=512, training=half_way), 6) for step in (2000, 4000, 6000, 8000)]
+    [0.000349, 0.000699, 0.000349, 0.0]
+    """
+    linear, warmup = training.decay == "linear", training.warmup_steps
+    sizes = {"d_model": d_model, "warmup_steps": warmup, "scale": training.learning_rate_scale}
+    if not linear or step <= warmup:
+        return learning_rate(step, **sizes)
+    left = (training.steps + 1 - step) / (training.steps + 1 - warmup)
+    return max(0.0, left) * learning_rate(warmup, **sizes)
+
+
 def adam(model: nn.Module, training: TrainingConfig) -> torch.optim.Adam:
     """The paper's Adam over every parameter, in one fused kernel; the rate is set before each step."""
     betas = training.adam_beta1, training.adam_beta2

@@ -31,7 +31,7 @@ from heedful.symbols import PAD
 from heedful.training.batches import MicroBatch, StepBatch, packed_micro_batch
 from heedful.training.distributed import GradientLine, World, sum_over_processes
 from heedful.training.label_smoothing import output_losses
-from heedful.training.optimizer import adam, guarded_step, learning_rate
+from heedful.training.optimizer import adam, guarded_step, scheduled_rate
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,7 @@ class Trainer:
 
     def rate(self, step: int) -> float:
         """The learning rate of a step."""
-        warmup, scale = self._training.warmup_steps, self._training.learning_rate_scale
-        return learning_rate(step, d_model=self._d_model, warmup_steps=warmup, scale=scale)
+        return scheduled_rate(step, d_model=self._d_model, training=self._training)
 
     def rehearse(self, batch: StepBatch) -> None:
         """Everything a step does, in all the memory it takes, with an update that is skipped.
