@@ -12,6 +12,7 @@ import torch
 from tests.commands import run_here
 
 from heedful.config import Config
+from heedful.errors import TrainingError
 from heedful.planning import bench as module
 from heedful.planning.bench import Bench, GeneratedCorpus, bench
 from heedful.presets import resolve
@@ -82,6 +83,11 @@ def test_slow_batches_are_what_holds_training_back(config: Config, monkeypatch: 
     work = measured(config).training
     assert work.bound == "input"
     assert work.input_share == pytest.approx(1, abs=0.3)
+
+
+def test_sentences_that_learned_positions_cannot_take_are_refused() -> None:
+    with pytest.raises(TrainingError, match=r"learned positions end at model.max_positions = 50"):
+        measured(resolve(name="tiny", settings=[*SETTINGS, "model.positions=learned", "model.max_positions=50"]))
 
 
 def test_a_step_is_made_smaller_where_the_machine_would_take_too_long(

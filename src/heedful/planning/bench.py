@@ -17,6 +17,8 @@ import itertools
 import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,8 +26,8 @@ import torch
 from heedful.background import Report
 from heedful.config import Config
 from heedful.data.corpus import Corpus, Lengths, Side
-from heedful.data.manifest import SIDES
-from heedful.model.attention_kernels import choose_attention, padded_attention
+from heedful.data.manifest import SIDES, StoredVocabularies, StoredVocabulary
+from heedful.model.attention_kernels import padded_attention
 from heedful.model.transformer import Transformer
 from heedful.planning.probe import matmul_flops, seconds_of
 from heedful.presets import parameter_count
@@ -37,6 +39,7 @@ from heedful.training.distributed import World
 from heedful.training.flops import batch_flops
 from heedful.training.machine import device_name, fine_enough
 from heedful.training.metrics import Results
+from heedful.training.setup import built_model
 from heedful.training.step import Trainer, precision_for
 
 _PAIRS = 20_000
@@ -97,6 +100,8 @@ class GeneratedCorpus(Corpus):
         self.split, drawn = "generated", rng.normal(_MEAN, _SPREAD, pairs)
         sides = (np.exp(drawn + rng.normal(0, 0.15, pairs)) for _ in range(2))
         self.source, self.target = (_random_side(side, vocab_size=vocab_size, rng=rng) for side in sides)
+        one = StoredVocabulary("tokenizer", vocab_size)
+        self.manifest: Any = SimpleNamespace(vocabularies=StoredVocabularies(one, one))
 
     def __len__(self) -> int:
         return len(self.source.id_counts)
@@ -161,10 +166,9 @@ def bench(config: Config, *, device: torch.device, seconds: float, report: Repor
 
 def _training(given: _Measuring) -> Work:
     config, corpus, device = given.config, given.corpus, given.device
-    attention = choose_attention(config.model, device=device)
-    model = Transformer(config.model, vocab_size=config.data.vocab_size, attention=attention).to(device)
-    trainer = Trainer(model, config, precision=precision_for(config, device), world=World())
-    batches = Batches(corpus, config.training, layout=attention.layout, device=device, world=World())
+    precision = precision_for(config, device)
+    trainer = Trainer(built_model(config, corpus, precision), config, precision=precision, world=World())
+    batches = Batches(corpus, config.training, layout=trainer.model.attention.layout, device=device, world=World())
     batches = batches.recut(fine_enough(trainer, batches, automatic=True, report=lambda _: None))
     if trainer.captures:
         trainer.accelerate()
