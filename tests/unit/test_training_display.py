@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import math
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -162,4 +165,36 @@ def test_after_ctrl_c_the_command_that_goes_on_is_shown(
     display(events.Ended("interrupted", "stopped by a signal", 9, [], Path("my run"), 1.0))
     words = "corpus --output 'my run'" if typed else "… --output 'my run'"
     assert f"\n  heedful train {words} --resume\n" in capsys.readouterr().err
+    assert display.interrupted
+
+
+def test_a_terminal_that_is_closed_stops_a_run_as_ctrl_c_does() -> None:
+    with events.stop_signals() as stop:
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert stop.is_set()
+    assert signal.getsignal(signal.SIGHUP) == signal.SIG_DFL
+
+
+def test_nohup_is_respected() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with events.stop_signals() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert not stop.is_set()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_what_is_said_to_a_terminal_that_is_gone_harms_nobody(
+    terminal: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with TrainingDisplay(quiet=False) as display:
+
+        def gone(*_: object, **__: object) -> None:
+            raise OSError(errno.EIO, "Input/output error")
+
+        monkeypatch.setattr(terminal, "print", gone)
+        display(events.Saved(7))
+        display(events.Warned("nobody hears this"))
+        display(events.Ended("interrupted", "stopped by a signal", 7, [], Path("run"), 1.0))
     assert display.interrupted

@@ -25,9 +25,10 @@ def train(
 ) -> None:
     """Train a model on a prepared corpus.
 
-    Ctrl-C and SIGTERM finish the step, write a checkpoint and say how to go on. Whatever stops a run, even a power cut,
-    --resume goes on from the last checkpoint as if nothing had happened. On several GPUs or machines, put
-    `torchrun --nproc-per-node 8 -m` before `heedful` and set training.micro_batches to a multiple of the processes.
+    Ctrl-C, SIGTERM and the closing of the terminal finish the step, write a checkpoint and say how to go on. Whatever
+    stops a run, even a power cut, --resume goes on from the last checkpoint as if nothing had happened. On several GPUs
+    or machines, put `torchrun --nproc-per-node 8 -m` before `heedful` and set training.micro_batches to a multiple of
+    the processes.
 
     Args:
         data: The folder that `heedful prepare` made.

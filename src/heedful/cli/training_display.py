@@ -5,6 +5,7 @@ Nothing is wider than 80 columns, unless the terminal is or the words are the us
 
 from __future__ import annotations
 
+import errno
 import shlex
 import shutil
 import sys
@@ -64,6 +65,14 @@ class TrainingDisplay:
     def __call__(self, event: events.Event) -> None:
         if isinstance(event, events.Ended):
             self.interrupted = event.state == "interrupted"
+        try:
+            self._show(event)
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            self._quiet, self._live = True, None  # the terminal was closed; what is left to do is done without it
+
+    def _show(self, event: events.Event) -> None:
         match event:
             case events.Warned(text):
                 self._say(f"warning: {text}", style="yellow")

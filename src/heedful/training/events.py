@@ -82,7 +82,10 @@ Reporter = Callable[[Event], None]
 
 @contextlib.contextmanager
 def stop_signals() -> Iterator[threading.Event]:
-    """An event that SIGTERM and Ctrl-C set, so that a step is finished and saved; a second Ctrl-C does not wait."""
+    """An event that SIGTERM, Ctrl-C and a terminal that is closed set, so that a step is finished and saved.
+
+    A second Ctrl-C does not wait.
+    """
     stop = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield stop
@@ -93,7 +96,10 @@ def stop_signals() -> Iterator[threading.Event]:
             raise KeyboardInterrupt
         stop.set()
 
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # nohup ignores it, and rightly
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, handle) for number in numbers}
     try:
         yield stop
     finally:
