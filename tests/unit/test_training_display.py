@@ -185,16 +185,30 @@ def test_nohup_is_respected() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
-def test_what_is_said_to_a_terminal_that_is_gone_harms_nobody(
-    terminal: Console, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("number", [errno.EIO, errno.EPIPE], ids=["a closed terminal", "head"])
+def test_a_run_goes_on_when_nobody_listens_any_more(
+    number: int, terminal: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    turned: list[tuple[int, int]] = []
+    monkeypatch.setattr(training_display.os, "dup2", lambda *places: turned.append(places))
     with TrainingDisplay(quiet=False) as display:
 
         def gone(*_: object, **__: object) -> None:
-            raise OSError(errno.EIO, "Input/output error")
+            raise OSError(number, os.strerror(number))
 
         monkeypatch.setattr(terminal, "print", gone)
         display(events.Saved(7))
         display(events.Warned("nobody hears this"))
         display(events.Ended("interrupted", "stopped by a signal", 7, [], Path("run"), 1.0))
     assert display.interrupted
+    assert turned, "what is left in the buffers must go somewhere"
+
+
+def test_a_full_disk_is_still_an_error(terminal: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    display = TrainingDisplay(quiet=False)
+    monkeypatch.setattr(terminal, "print", full)
+    with pytest.raises(OSError, match="No space left"):
+        display(events.Saved(7))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import json
 import math
 import os
@@ -56,7 +57,7 @@ class PatientConsole(Console):
         super().__init__(**options, _environ={**os.environ, "COLUMNS": str(columns)})
 
     def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
     def render_str(self, text: str, **options: Any) -> Text:
         return super().render_str(visible(text), **options)  # before its width is measured

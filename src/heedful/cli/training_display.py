@@ -5,7 +5,9 @@ Nothing is wider than 80 columns, unless the terminal is or the words are the us
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import os
 import shlex
 import shutil
 import sys
@@ -68,9 +70,12 @@ class TrainingDisplay:
         try:
             self._show(event)
         except OSError as error:
-            if error.errno != errno.EIO:
+            if error.errno not in (errno.EIO, errno.EPIPE):
                 raise
-            self._quiet, self._live = True, None  # the terminal was closed; what is left to do is done without it
+            # The terminal was closed, or what read the lines (`| head`) has ended: hours of work do not end with it.
+            self._quiet, self._live = True, None
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self._console.file.fileno())
 
     def _show(self, event: events.Event) -> None:
         match event:
