@@ -8,6 +8,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from tests.training_toys import write_toy
@@ -92,6 +93,20 @@ def test_patience_ends_a_run_that_no_longer_gets_better(corpus: Path, tmp_path: 
     assert seen[-1].why == "3 validations in a row brought nothing better"
     assert progress.step < 40
     assert progress.best is not None
+
+
+@pytest.mark.parametrize(
+    ("error", "why"), [(OSError("the disk is gone"), "the disk is gone"), (ZeroDivisionError(), "ZeroDivisionError")]
+)
+def test_whatever_ends_a_run_is_told_in_its_status(corpus: Path, tmp_path: Path, error: Exception, why: str) -> None:
+    def broken(*_: object) -> list[np.ndarray]:
+        raise error
+
+    task = Task(config=resolve(name="tiny", settings=SETTINGS), data=corpus, run=tmp_path / "run", device="cpu")
+    with pytest.raises(type(error)):
+        train(task, report=lambda _: None, translate=broken)
+    status = json.loads((tmp_path / "run" / "status.json").read_text())
+    assert (status["state"], status["why"], status["step"]) == ("failed", why, 4)
 
 
 def test_minutes_end_a_run(corpus: Path, tmp_path: Path) -> None:

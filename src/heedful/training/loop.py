@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 
 import torch
 
-from heedful.errors import CheckpointError, HeedfulError, TrainingError
+from heedful.errors import CheckpointError, TrainingError
 from heedful.runs.checkpoints import Checkpoint, prune, scheduled_entries, write_average, write_checkpoint
 from heedful.runs.descriptions import Best, Status, read_status, write_status
 from heedful.runs.folder import locked_run
@@ -99,8 +99,8 @@ class Loop:
         except KeyboardInterrupt:
             state, why = "interrupted", _STOPPED
             raise
-        except HeedfulError as error:
-            why = str(error)
+        except Exception as error:
+            why = str(error) or type(error).__name__
             raise
         finally:
             self._status(state, why)
