@@ -155,6 +155,11 @@ def preset(name: str) -> Preset:
     return BY_NAME[name]
 
 
+def preset_named(name: str | None, file: Path | None) -> str | None:
+    """The preset that a command was asked for: by its name, or by the name in a file."""
+    return name or (read_toml(file)[1] if file else None)
+
+
 def resolve(
     *, name: str | None = None, file: Path | None = None, settings: Iterable[str] = (), otherwise: Config | None = None
 ) -> Config:

@@ -74,6 +74,7 @@ Repeated = Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)
 """An option that may be given several times."""
 Seed = Annotated[int, whole_number(0)]
 Examples = Annotated[int, whole_number(0, 10_000)]
+Minutes = Annotated[float | None, number(Rule("", above=0, at_most=10**9))]
 Draws = Annotated[int, whole_number(1, 1_000_000)]
 """How often chance is asked."""
 

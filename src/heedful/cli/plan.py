@@ -5,17 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from heedful.cli.options import AsJson, Configured, whole_number
+from heedful.cli.options import AsJson, Configured, Minutes, whole_number
 from heedful.cli.terminal import console, plain_table, print_result
 from heedful.planning.checks import GIB
 from heedful.planning.plan import Plan, make_plan
 from heedful.report.charts import duration_text
+
+_LONG = 24 * 3600
+"""Seconds after which a run is not what most people meant."""
 
 
 def plan(
     folder: Path,
     /,
     *,
+    minutes: Minutes = None,
     chosen: Configured = Configured(),  # noqa: B008
     gpus: Annotated[int, whole_number(1, 100_000)] = 1,
     nodes: Annotated[int, whole_number(1, 100_000)] = 1,
@@ -31,6 +35,7 @@ def plan(
 
     Args:
         folder: What `heedful prepare` made.
+        minutes: How long the run may take. Without a preset, say what `heedful train --minutes` would fit to that.
         gpus: GPUs, and so processes, on each machine.
         nodes: Machines.
         accelerator: Estimate the time for this device, such as "H100" or "RTX 4090", from its datasheet instead of a
@@ -38,7 +43,7 @@ def plan(
         output: The folder the run would write to: checks that its disk has room for the checkpoints.
 
     Examples:
-        heedful plan data/ --preset base --accelerator H100 --output runs/base
+        heedful plan data/ --minutes 15
         heedful plan data/ --preset big --set training.micro_batches=32 --gpus 8 --nodes 4 --accelerator A100
     """
     found = make_plan(
@@ -46,17 +51,20 @@ def plan(
         preset=chosen.preset,
         file=chosen.config,
         settings=chosen.set_,
+        minutes=minutes,
         gpus=gpus,
         nodes=nodes,
         accelerator=accelerator,
         output=output,
     )
     facts = {**vars(found), "memory": {**vars(found.memory), "total": found.memory.total}}
-    print_result(facts, as_json=as_json, show=lambda _: _print(found))
+    print_result(facts, as_json=as_json, show=lambda _: _print(found, folder, minutes))
 
 
-def _print(found: Plan) -> None:
+def _print(found: Plan, folder: Path, minutes: float | None) -> None:
     out = console()
+    if found.fitted:
+        out.print(f"fitted to {minutes:g} minutes: {found.fitted}", "")
     table = plain_table("", "", "")
     table.show_header = False
     for row in _rows(found):
@@ -67,6 +75,11 @@ def _print(found: Plan) -> None:
     for note in found.notes:
         out.print(f"note: {note}")
     out.print("nothing that is known would stop this run")
+    if found.fitted:
+        out.print(f"to train it: heedful train {folder} --minutes {minutes:g} --output run")
+    elif found.seconds > _LONG:
+        out.print(f"but it takes {duration_text(found.seconds)}; for a model that suits the time you have:")
+        out.print(f"  heedful train {folder} --minutes 15 --output run")
 
 
 def _rows(found: Plan) -> list[tuple[str, str, str]]:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from pathlib import Path
 
-from heedful.cli.options import Configured, Device, Flag, Overwrite, Threads
-from heedful.presets import resolve
+from heedful.cli.options import Configured, Device, Flag, Minutes, Overwrite, Threads
+from heedful.cli.terminal import say
+from heedful.config import Config
+from heedful.errors import HeedfulError
+from heedful.presets import preset_named, resolve
+from heedful.runs.descriptions import RUN, read_run
 
 
 def train(
@@ -14,6 +20,7 @@ def train(
     /,
     *,
     output: Path,
+    minutes: Minutes = None,
     chosen: Configured = Configured(),  # noqa: B008
     resume: Flag = False,
     init: Path | None = None,
@@ -33,8 +40,10 @@ def train(
     Args:
         data: The folder that `heedful prepare` made.
         output: The folder of the run: configuration, checkpoints, metrics, subwords.
-        chosen.preset: Start from this preset; when neither this nor the file names one, from `base`, or with --init
-            from what that model is.
+        minutes: Train for so long. Without a preset, size, batches and schedule are fitted to that time and to this
+            machine; --config and --set still decide what they name.
+        chosen.preset: Start from this preset; when neither this nor the file names one, from what --minutes fits, with
+            --init from what that model is, else from `base`.
         resume: Go on from the last checkpoint of --output; without one, start and say so.
         init: Start from the weights of this model, a folder or a name such as en-de-small (fine-tuning); the data must
             have been prepared with --tokenizer and the same.
@@ -42,15 +51,21 @@ def train(
         quiet: Print warnings and errors only.
 
     Examples:
-        heedful train corpus --preset base --output run
-        heedful train corpus --preset small --output run --set training.minutes=30 --resume
+        heedful train corpus --minutes 15 --output run
+        heedful train corpus --preset small --minutes 30 --output run --resume
     """
+    began = time.monotonic()
+    preset = preset_named(chosen.preset, chosen.config)
     otherwise = None
     if init is not None:
         from heedful.runs.models import config_of
 
         otherwise = config_of(init)
-    resolved = resolve(name=chosen.preset, file=chosen.config, settings=chosen.set_, otherwise=otherwise)
+    elif minutes and not preset and resume and (output / RUN).exists():
+        otherwise = read_run(output).config  # what was fitted then
+    config, settings = None, (*((f"training.minutes={minutes}",) if minutes else ()), *chosen.set_)
+    if preset or otherwise or not minutes:
+        config = resolve(name=preset, file=chosen.config, settings=settings, otherwise=otherwise)
     import torch
 
     from heedful.cli.training_display import TrainingDisplay
@@ -61,22 +76,38 @@ def train(
     if threads is not None:
         torch.set_num_threads(threads)
     command = _command()
+    is_fitted = config is None
     task = Task(
-        config=resolved,
+        config=config or _fitted(data, minutes or 0, chosen, device=device, began=began, quiet=quiet),
         data=data,
         run=output,
-        preset=chosen.preset,
+        preset=preset,
         resume=resume,
         init=init,
         overwrite=overwrite,
         device=device,
-        auto_micro_batches=auto_micro_batches,
+        auto_micro_batches=auto_micro_batches or is_fitted,
         command=command,
     )
     with TrainingDisplay(quiet=quiet, command=command) as display:
         run_training(task, report=display, translate=greedy_translations)
     if display.interrupted:
         raise SystemExit(130)  # what waits for a finished model must not go on
+
+
+def _fitted(data: Path, minutes: float, chosen: Configured, *, device: str, began: float, quiet: bool) -> Config:
+    """What suits the time and this machine, said before it is begun."""
+    from heedful.planning.fit import FEW_STEPS, fitted_run
+    from heedful.training.setup import training_device
+
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise HeedfulError("--minutes fits a run to one process: with several, give --preset too")
+    options = {"device": training_device(device), "file": chosen.config, "settings": chosen.set_, "began": began}
+    found = fitted_run(data, minutes=minutes, **options)
+    say(f"fitted to {minutes:g} minutes here: {found.about}", quiet=quiet)
+    if found.steps < FEW_STEPS:
+        say(f"note: in fewer than {FEW_STEPS:,} steps a model hardly begins to translate: give it more minutes")
+    return found.config
 
 
 def _command() -> tuple[str, ...]:

@@ -7,7 +7,7 @@ This module neither trains nor writes; the one thing it may run is a short probe
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,8 @@ from heedful.data.micro_batches import most_tokens, packed_size
 from heedful.errors import PlanError
 from heedful.planning import checks
 from heedful.planning.checks import MemoryEstimate, Speed, Target, memory_estimate, noted
-from heedful.presets import parameter_count, resolve
+from heedful.planning.fit import Fit, fitted_run
+from heedful.presets import parameter_count, preset_named, resolve
 from heedful.runs.descriptions import RUN
 from heedful.training.flops import MATMUL_SHARE, batch_flops, expected_share, nominal_memory, paper_flops, peak_flops
 
@@ -59,6 +60,8 @@ class Plan:
     """The time is the least one: GPUs that wait for each other, or have little to do, take longer."""
     speed: Speed
     notes: tuple[str, ...]
+    fitted: str | None = None
+    """What was chosen to suit the minutes; None where it was asked for."""
 
 
 @dataclass(frozen=True)
@@ -102,17 +105,26 @@ def make_plan(
     preset: str | None = None,
     file: Path | None = None,
     settings: Sequence[str] = (),
+    minutes: float | None = None,
     gpus: int = 1,
     nodes: int = 1,
     accelerator: str | None = None,
     output: Path | None = None,
 ) -> Plan:
-    """The plan of a run; raises one `PlanError` that names every problem."""
+    """The plan of a run; raises one `PlanError` that names every problem.
+
+    ``minutes``: how long it may take; without a preset it is fitted to that.
+    """
     assert min(gpus, nodes) > 0, "the command line bounds them"
     problems: list[str] = []
-    config = schedule = target = None
+    config = schedule = target = fit = None
     with noted(problems):
-        config = resolve(name=preset, file=file, settings=settings)
+        if minutes and not preset_named(preset, file):
+            fit = _fitted(folder, minutes, file, settings, accelerator)
+            config = fit.config
+        else:
+            ends = [f"training.minutes={minutes}"] if minutes else []
+            config = resolve(name=preset, file=file, settings=[*ends, *settings])
     corpus = checks.opened(folder, problems)
     problems += checks.request_problems(config, accelerator=accelerator, processes=gpus * nodes)
     if corpus and config:
@@ -128,7 +140,18 @@ def make_plan(
     problems += checks.memory_problems(checked.memory, target, micro_batches=config.training.micro_batches)
     if problems:
         raise PlanError(problems)
-    return _planned(checked, _datasheet_speed(accelerator, config.model) if accelerator else _probed_speed(checked))
+    speed = _datasheet_speed(accelerator, config.model) if accelerator else _probed_speed(checked)
+    return replace(_planned(checked, speed), fitted=fit.about if fit else None)
+
+
+def _fitted(folder: Path, minutes: float, file: Path | None, settings: Sequence[str], accelerator: str | None) -> Fit:
+    asked = {"minutes": minutes, "file": file, "settings": settings}
+    if accelerator:
+        speed = _datasheet_speed(accelerator, ModelConfig()) if peak_flops(accelerator) else None
+        return fitted_run(folder, **asked, device=None, flops_per_second=speed.flops_per_second if speed else 1e12)
+    from heedful.training.setup import training_device
+
+    return fitted_run(folder, **asked, device=training_device("auto"))
 
 
 def _planned(checked: _Checked, speed: Speed) -> Plan:

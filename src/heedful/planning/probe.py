@@ -28,6 +28,8 @@ STEPS = 3
 """Steps that are timed, after one that is not."""
 CPU_FLOPS = 4e10
 """What a step on a CPU may take: about a second on a few cores."""
+_MOST_STEPS = 25
+"""Whole steps that are timed at most."""
 _MATRIX = {"cpu": 1024, "cuda": 8192}
 """Size of the square matrices whose product says what a device can do at most."""
 
@@ -54,6 +56,24 @@ def probed_speed(data: Path, config: Config, *, device: torch.device) -> Speed:
         "between processes"
     )
     return Speed(rate, peak_flops(name) or most, about)
+
+
+def timed_steps(data: Path, config: Config, *, device: torch.device, enough: float) -> tuple[int, float]:
+    """Target tokens and seconds of some whole steps on this device, updates included; raises what training would.
+
+    ``enough``: seconds after which there are no more.
+    """
+    task = Task(config=config, data=data, run=Path(), auto_micro_batches=True)
+    prepared = prepared_run(task, device=device, world=World(), translate=lambda *_: [], report=lambda _: None)
+    tokens, seconds = 0, 0.0
+    for step in range(1, _MOST_STEPS + 1):
+        batch = prepared.batches.step(step)
+        took = seconds_of(lambda batch=batch: prepared.trainer.rehearse(batch), device)
+        if step > 1:  # the first one pays for starting up
+            tokens, seconds = tokens + batch.target_tokens, seconds + took
+        if step > STEPS and seconds > enough:
+            break
+    return tokens, seconds
 
 
 def _part(batches: Batches, step: int, *, on_cpu: bool, **sizes) -> StepBatch:

@@ -1,0 +1,219 @@
+"""What to train in so many minutes: the model's size, its batches, its schedule, how often it is validated and saved.
+
+The rule, for which docs/log.md has the runs. Short runs are won by steps: for some hundreds of them a model does not
+look at its source, whatever its size. So the largest size is taken that will see `_TOKENS_A_PARAMETER` target tokens
+for each of its parameters and that the text is not too small for. Batches are such that there are about `_STEPS` steps.
+The rate rises for a tenth of them and then falls in a straight line to nothing, which needs an end that is known: a few
+real steps are timed here.
+
+On a GPU the speed after compiling is not known before it, so there the rate follows Equation 3, which suits any end,
+and the minutes end the run. What was asked for by name stays as it was asked for, and the rest is fitted to it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from heedful.config import Config, DataConfig, ModelConfig, TrainingConfig, read_toml
+from heedful.data.batching import Schedule
+from heedful.data.corpus import Corpus
+from heedful.errors import PlanError
+from heedful.presets import parameter_count, resolve
+from heedful.training.flops import batch_flops
+
+if TYPE_CHECKING:
+    import torch
+
+_SHAPES = ((64, 4, 2), (128, 4, 2), (192, 4, 2), (256, 4, 3), (384, 6, 4), (512, 8, 6), (1024, 16, 6))
+"""d_model, heads, and layers of each stack, from the cheapest on."""
+_FIRST = 1
+"""The shape whose steps are timed first, to guess at the others."""
+_TOKENS_A_PARAMETER = 2.5
+_PARAMETERS_A_TOKEN = 16
+"""At most, of an epoch's target tokens: a larger model learns a small text by heart."""
+_STEPS = 3000
+_FEWEST_TOKENS, _MOST_TOKENS = 1024, 25_000
+"""Of a batch, on each side."""
+_MOST_EPOCHS = 60
+"""More teach a model the text by heart."""
+_DROPOUT = ((30, 0.3), (8, 0.2), (0, 0.1))
+"""From so many epochs on, so much."""
+_PEAK = 0.512
+"""The highest learning rate is this divided by d_model."""
+_VALIDATIONS, _CHECKPOINTS, _AVERAGED = 10, 25, 3
+_USED = 0.95
+"""The share of the time that steps and validations are to take: no machine keeps its pace."""
+_COMPILED = 2.0
+"""How much faster a GPU is taken to be than the probe, once its layers are compiled."""
+_COMPILE_FROM = 10
+"""Minutes: in fewer, compiling does not pay."""
+_LEAST_STEPS, FEW_STEPS = 10, 1000
+"""Fewer are no run; fewer than the latter will hardly translate."""
+_LAST_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A run that suits its time."""
+
+    config: Config
+    steps: int
+    """About so many will be taken."""
+    epochs: float
+
+    @property
+    def about(self) -> str:
+        """The choice, in words."""
+        model, training = self.config.model, self.config.training
+        layers = f"{model.encoder_layers}+{model.decoder_layers} layers of {model.d_model}"
+        batch = f"{training.target_tokens:,} tokens a batch, warm-up {training.warmup_steps:,}"
+        return f"{layers}, {batch}, about {self.steps:,} steps ({self.epochs:.1f} epochs)"
+
+
+@dataclass(frozen=True)
+class _Room:
+    """What is known before anything is chosen."""
+
+    corpus: Corpus
+    seconds: float
+    on_gpu: bool
+    file: Path | None
+    settings: tuple[str, ...]
+
+    def resolved(self, fitted: Config) -> Config:
+        """What is fitted with what was asked for laid over it."""
+        return resolve(file=self.file, settings=self.settings, otherwise=fitted)
+
+    def flops_a_token(self, model: ModelConfig) -> float:
+        """Operations for each target token, with its share of the source."""
+        lengths = self.corpus.lengths
+        vocab_size = self.corpus.manifest.vocabularies.target.size
+        return batch_flops(model, vocab_size=vocab_size, lengths=lengths) / lengths.totals[1]
+
+
+def fitted_run(
+    data: Path,
+    *,
+    minutes: float,
+    device: torch.device | None,
+    file: Path | None = None,
+    settings: Sequence[str] = (),
+    flops_per_second: float = 0.0,
+    began: float | None = None,
+) -> Fit:
+    """The run that suits so many minutes; ``began``: when they began, as `time.monotonic` counts.
+
+    Without a device, of a GPU elsewhere that computes so many ``flops_per_second``; nothing is timed.
+    """
+    began = time.monotonic() if began is None else began
+    corpus = Corpus(data, verify=False)
+    room = _Room(corpus, 60 * minutes, device is None or device.type == "cuda", file, tuple(settings))
+    text = DataConfig(vocab_size=corpus.manifest.vocabularies.target.size)
+    candidates = [room.resolved(Config(model=model, data=text)) for model in _models(room)]
+    if device is not None:
+        first = candidates[min(_FIRST, len(candidates) - 1)]
+        timed = _with_batches(room, first, tokens=0)
+        flops_per_second = _tokens_per_second(room, timed, device) * room.flops_a_token(first.model)
+        chosen = _chosen(room, candidates, flops_per_second)
+        rate = _tokens_per_second(room, chosen, device)
+    else:
+        chosen = _chosen(room, candidates, flops_per_second)
+        rate = flops_per_second / room.flops_a_token(chosen.model)
+    # Training opens the corpus and builds the model once more, and ends with a checkpoint and an average.
+    left = 60 * minutes - 1.4 * (time.monotonic() - began) - _LAST_SECONDS
+    return _scheduled(room, chosen, tokens_per_second=rate, seconds=left)
+
+
+def _models(room: _Room) -> list[ModelConfig]:
+    """The sizes to choose from: one where its width was asked for."""
+    given, _ = read_toml(room.file) if room.file else ({}, None)
+    named = {*given, *(text.partition("=")[0].strip() for text in room.settings)}
+    if "model.d_model" not in named:
+        return [_model(*shape) for shape in _SHAPES]
+    width = room.resolved(Config(model=ModelConfig(num_heads=1))).model.d_model
+    layers = next((layers for d_model, _, layers in _SHAPES if d_model >= width), 6)
+    heads = next(heads for heads in (max(1, width // 64), 4, 2, 1) if width % heads == 0)
+    return [_model(width, heads, layers)]
+
+
+def _model(d_model: int, heads: int, layers: int) -> ModelConfig:
+    """A model of the paper's proportions."""
+    return ModelConfig(d_model, 4 * d_model, heads, encoder_layers=layers, decoder_layers=layers)
+
+
+def _chosen(room: _Room, candidates: list[Config], flops_per_second: float) -> Config:
+    """The largest that sees tokens enough, with its batches."""
+
+    def tokens(config: Config) -> float:
+        return room.seconds * flops_per_second / room.flops_a_token(config.model)
+
+    def suits(config: Config) -> bool:
+        parameters = parameter_count(config.model, **room.corpus.manifest.vocabularies.sizes)
+        most = _PARAMETERS_A_TOKEN * room.corpus.lengths.totals[1]
+        return parameters <= min(most, tokens(config) / _TOKENS_A_PARAMETER)
+
+    chosen = next(filter(suits, reversed(candidates)), candidates[0])
+    return _with_batches(room, chosen, tokens=tokens(chosen))
+
+
+def _with_batches(room: _Room, config: Config, *, tokens: float) -> Config:
+    """The batches of a run that sees so many target tokens in all, and the dropout of that many epochs."""
+    size = min(_MOST_TOKENS, max(_FEWEST_TOKENS, round(tokens / _STEPS / 256) * 256))
+    longest = [room.corpus.lengths.longest]
+    if "valid" in room.corpus.manifest.splits:
+        longest.append(Corpus(room.corpus.folder, "valid", verify=False).lengths.longest)
+    size = max(size, *longest)
+    epochs = tokens / room.corpus.lengths.totals[1]
+    dropout = next(share for least, share in _DROPOUT if epochs >= least)
+    training = replace(config.training, source_tokens=size, target_tokens=size)
+    return room.resolved(replace(config, model=replace(config.model, dropout=dropout), training=training))
+
+
+def _scheduled(room: _Room, config: Config, *, tokens_per_second: float, seconds: float) -> Fit:
+    """The schedule and the intervals of a run that has so many seconds left."""
+    corpus, training = room.corpus, config.training
+    if seconds <= 0:
+        raise PlanError([f"--minutes {room.seconds / 60:g}: opening the corpus and timing a few steps took longer"])
+    budgets = {"source_budget": training.source_tokens, "target_budget": training.target_tokens}
+    an_epoch = Schedule(corpus.lengths, **budgets, seed=training.seed, weights=corpus.weights).steps_per_epoch
+    step_seconds = corpus.lengths.totals[1] / an_epoch / tokens_per_second
+    # A third of what training on the same tokens takes, and some sentences that are translated.
+    valid = corpus.manifest.splits.get("valid")
+    looking = (valid.target.ids + valid.pairs) / tokens_per_second / 3 + 0.5 if valid and valid.pairs else 0.0
+    looks = int(min(_VALIDATIONS, max(1, 0.05 * seconds / looking))) if looking else _VALIDATIONS
+    steps = int((_USED * seconds - looks * looking) / step_seconds)
+    if steps < _LEAST_STEPS:
+        raise PlanError([f"--minutes {room.seconds / 60:g}: a step takes {step_seconds:.2g} s here; give it more time"])
+    steps = min(steps, _MOST_EPOCHS * an_epoch)
+    warmup = max(1, steps // 10)
+    fitted = TrainingConfig(
+        # A GPU may turn out faster, and then the minutes end it.
+        steps=min(2 * steps, _MOST_EPOCHS * an_epoch) if room.on_gpu else steps,
+        minutes=round(seconds / 60, 2),
+        source_tokens=training.source_tokens,
+        target_tokens=training.target_tokens,
+        warmup_steps=warmup,
+        learning_rate_scale=round(_PEAK / config.model.d_model * (config.model.d_model * warmup) ** 0.5, 3),
+        decay="inverse-sqrt" if room.on_gpu else "linear",
+        validation_steps=max(1, steps // looks),
+        checkpoint_minutes=round(seconds / 60 / _CHECKPOINTS, 2) if room.on_gpu else 0.0,
+        checkpoint_steps=0 if room.on_gpu else max(1, steps // _CHECKPOINTS),
+        keep_last=_AVERAGED,
+        average_last=_AVERAGED,
+        log_steps=max(1, min(50, steps // 40)),
+        compile=room.seconds >= 60 * _COMPILE_FROM,
+    )
+    return Fit(room.resolved(replace(config, training=fitted)), steps, steps / an_epoch)
+
+
+def _tokens_per_second(room: _Room, config: Config, device: torch.device) -> float:
+    """Target tokens that real steps of this run compute in a second here."""
+    from heedful.planning.probe import timed_steps  # torch takes seconds to load
+
+    tokens, seconds = timed_steps(room.corpus.folder, config, device=device, enough=min(2.0, 0.005 * room.seconds))
+    faster = _COMPILED if room.on_gpu and room.seconds >= 60 * _COMPILE_FROM else 1.0
+    return faster * tokens / seconds
