@@ -34,7 +34,7 @@ CEILINGS = {
     "export": (3, 300),
     "planning": (6, 1100),
     "training": (12, 1900),
-    "search": (11, 2030),
+    "search": (12, 2220),
     "runs": (8, 1350),
     "prepare": (6, 1030),
     "model": (15, 1910),

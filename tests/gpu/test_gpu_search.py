@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -16,6 +17,7 @@ from heedful.search.beam_search import CHUNK, top_words
 from heedful.search.engine import Sentence
 from heedful.search.model_search import ModelSearch
 from heedful.search.options import SearchOptions
+from heedful.search.required import Way
 
 VOCAB = 4000
 TWIN = VOCAB // 2
@@ -137,3 +139,28 @@ def test_captured_steps_say_nothing_but_text(method: str, forbidden: tuple[str, 
         for ids, _ in hypotheses:
             assert "\N{REPLACEMENT CHARACTER}" not in b"".join(subwords[id_] for id_ in ids).decode()
     assert any(any(subwords[id_][0] & 0xC0 == 0x80 for id_ in some[0][0]) for some in results[0].values())
+
+
+def test_captured_steps_find_what_a_cpu_finds_of_required_words() -> None:
+    """Alone too, to the bit; every other sentence must hold nothing, and is searched as ever."""
+    draw, model = np.random.default_rng(7), random_model(ties=False).double()
+    words = [tuple(draw.integers(3, VOCAB, size).tolist()) for size in (1, 2, 3, 5)]
+    terms = [(Way(ids, (int(ids[0]),)), Way(ids[::-1])) for ids in words]
+    given = [
+        replace(sentence, required=tuple(terms[: 1 + sentence.number // 2 % 4]) if sentence.number % 2 else ())
+        for sentence in sentences(24)
+    ]
+    options = SearchOptions(max_extra_length=15, n_best=2)
+    expected = found(search_on("cpu", model), given, options)
+    plain = found(search_on("cuda", model), given, options)
+    search = search_on("cuda", model, graphs=True)
+    captured = found(search, given, options)
+    for n, hypotheses in expected.items():
+        for other in (plain, captured):
+            assert [ids for ids, _ in other[n]] == [ids for ids, _ in hypotheses]
+            assert [score for _, score in other[n]] == pytest.approx([score for _, score in hypotheses], abs=1e-9)
+    for n in range(1, 24, 8):
+        assert found(search, [given[n]], options)[n] == captured[n]
+    held = [ids for n, hypotheses in captured.items() if n % 2 for ids, _ in hypotheses]
+    assert held
+    assert all(set(words[0]) & set(ids) for ids in held)

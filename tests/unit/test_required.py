@@ -10,10 +10,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.search_models import every_output, random_logits, searched
+from tests.search_models import Logits, every_output, random_logits, searched
 
 from heedful.search.options import SearchOptions
 from heedful.search.required import Term, Way, in_turns, lacking, progress_after, required_shape, required_tables
+from heedful.symbols import END
 
 WORDS = [3, 4, 5, 6]
 ways = st.builds(
@@ -38,6 +39,13 @@ def holds(output: Sequence[int], required: Sequence[Term]) -> bool:
     return all(any(holds_way(output, way) for way in term) for term in required)
 
 
+def is_found(logits: Logits, output: tuple[int, ...], required: Sequence[Term]) -> bool:
+    """Whether an output holds the words, and the model would nowhere rather have ended without."""
+    beginnings = [output[:length] for length in range(len(output))]
+    ends = [begun for begun in beginnings if int(np.argmax(logits(3, begun)[2:])) + 2 == END]
+    return holds(output, required) and all(holds(begun, required) for begun in ends)
+
+
 @given(required=st.lists(terms, max_size=3), output=st.lists(st.sampled_from(WORDS), max_size=8))
 @settings(max_examples=200, deadline=None)
 def test_an_output_lacks_nothing_when_all_terms_stand_in_it(required: list[Term], output: list[int]) -> None:
@@ -47,7 +55,7 @@ def test_an_output_lacks_nothing_when_all_terms_stand_in_it(required: list[Term]
     progress = torch.zeros(1, 1, shape.terms, shape.ways, dtype=torch.long)
     for word in output:
         progress = progress_after(progress, torch.tensor([[word]]), letters=letters, steps=steps)
-    assert (int(lacking(progress, lengths).sum()) == 0) == holds(output, required)
+    assert (int(lacking(progress, lengths)[0].sum()) == 0) == holds(output, required)
 
 
 @given(
@@ -60,14 +68,14 @@ def test_an_output_lacks_nothing_when_all_terms_stand_in_it(required: list[Term]
 def test_a_wide_enough_beam_finds_the_best_output_that_holds_the_words(
     seed: int, required: list[Term], alpha: float, forbid: bool
 ) -> None:
-    logits = random_logits(seed, 7, end=1.0)
+    logits = random_logits(seed, 7)
     subwords = [b"", b"", b"", b"a", b"b", b" c", b"d"]
     options = SearchOptions(
         beam_size=400, n_best=4, max_length=4, length_penalty=alpha, forbidden=("qq",) if forbid else ()
     )
     (found,) = searched(logits, [3], options, subwords=subwords, required=[tuple(required)])
     outputs = every_output(logits, 3, vocab_size=7, limit=4, alpha=alpha)
-    best = [(score, words) for score, words in outputs if holds(words, required)][:4]
+    best = [(score, words) for score, words in outputs if is_found(logits, words, required)][:4]
     assert [tuple(h.ids) for h in found] == [words for _, words in best]
     assert [h.score for h in found] == pytest.approx([score for score, _ in best], abs=1e-12)
 
@@ -82,11 +90,11 @@ def test_a_wide_enough_beam_finds_the_best_output_that_holds_the_words(
 def test_any_beam_finds_outputs_that_hold_the_words_whatever_shares_the_batch(
     seed: int, required: list[list[Term]], beam_size: int, end: float
 ) -> None:
-    logits = random_logits(seed, 7, end=end)
+    logits = random_logits(seed, 7, end=end)  # which may give up every hypothesis
     options, wanted = SearchOptions(beam_size=beam_size, max_length=12), [tuple(own) for own in required]
     together = searched(logits, [3, 4, 5, 6], options, slots=3, required=wanted)
     for source, own, found in zip((3, 4, 5, 6), wanted, together, strict=True):
-        assert holds(found[0].ids.tolist(), own)
+        assert all(holds(hypothesis.ids.tolist(), own) for hypothesis in found)
         if own:
             (alone,) = searched(logits, [source], options, required=[own])
             assert [(h.ids.tolist(), h.score) for h in alone] == [(h.ids.tolist(), h.score) for h in found]
@@ -116,11 +124,12 @@ def test_places_are_taken_in_turns_by_what_is_lacking() -> None:
 
 
 def test_a_prefix_stands_before_the_required_words() -> None:
-    logits = random_logits(3, 7)
+    logits = random_logits(3, 7, end=-3.0)
     options = SearchOptions(beam_size=300, max_length=4)
     (found,) = searched(logits, [3], options, prefix=(5, 5), required=[((Way((6, 3)),),)])
     outputs = every_output(logits, 3, vocab_size=7, limit=4, alpha=0.6)
-    assert tuple(found[0].ids) == next(w for _, w in outputs if w[:2] == (5, 5) and holds_way(w, Way((6, 3))))
+    wanted = ((Way((6, 3)),),)
+    assert tuple(found[0].ids) == next(w for _, w in outputs if w[:2] == (5, 5) and is_found(logits, w, wanted))
 
 
 def test_what_cannot_be_said_has_no_output() -> None:

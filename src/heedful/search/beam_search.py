@@ -122,15 +122,18 @@ def _required_continuations(
     choose = functools.partial(top_words, count=min(width + 1, logits_BWV.size(-1)))
     values, words = _allowed(state, log_probs_BWV, options, spelling, choose=choose)
     added_values.masked_fill_((added[..., None] == words[:, :, None]).any(-1), -torch.inf)  # they are there already
+    would_end = (words[..., 0] == END) & (_forced_word(state) < 0)[:, None]
+    given_up = would_end & (lacking(state.progress, state.required_lengths)[0].sum(-1) > 0)
     values = state.log_probability[..., None] + torch.cat([values, added_values], -1)
+    values = values.masked_fill(given_up[..., None], -torch.inf)
     words = torch.cat([words, added], -1)
     parents = torch.arange(width, device=words.device)[:, None].expand_as(words).flatten(1)
     progress = state.progress[:, :, None].expand(-1, -1, words.size(2), -1, -1).flatten(1, 2)
     values, words = values.flatten(1), words.flatten(1)
-    lacks = lacking(_progress_after(state, progress, words), state.required_lengths)
+    lacks, fewest = lacking(_progress_after(state, progress, words), state.required_lengths)
     # Terms may overlap: no more than the longest rest is sure to need places.
     left = torch.where(words == END, 0, (state.limit - state.length - 1)[:, None])
-    values = values.masked_fill(lacks.amax(-1) > left, -torch.inf)
+    values = values.masked_fill(fewest.amax(-1) > left, -torch.inf)
     order = in_turns(values, lacks.sum(-1))
     return values.gather(1, order), parents.gather(1, order), words.gather(1, order)
 
@@ -141,7 +144,7 @@ def _additions(state: Hypotheses, log_probs_BWV: Tensor, spelling: Spelling) -> 
     table = state.required_additions[:, None].expand(-1, there.size(1), -1, -1)
     added = table.gather(3, there[..., None]).squeeze(3)
     values = log_probs_BWV.gather(2, added)
-    blocked = lacking(state.progress, state.required_lengths) <= 0
+    blocked = lacking(state.progress, state.required_lengths)[0] <= 0
     blocked |= spelling.needed[state.spelled[..., None], added] > _words_left(state)
     blocked |= (_forced_word(state) >= 0)[:, None, None]
     # Of two terms that go on with the same word one is enough.

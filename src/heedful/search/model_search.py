@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from heedful.model.transformer import Transformer
 from heedful.search.cached_decoder import CachedDecoder, padded_ids
 from heedful.search.engine import Engine, Hypothesis, Sentence
 from heedful.search.options import SearchOptions
+from heedful.search.required import MOST_REQUIRED, required_shape
 from heedful.search.spelling import Spelling
 from heedful.symbols import START
 
@@ -33,6 +35,8 @@ _MOST_POSITIONS = 1 << 18
 """Positions of the output that are kept at most, over all slots and beams: long sentences get fewer slots."""
 _MOST_SCORES = 1 << 25
 """Scores (tokens × vocabulary) that are held at a time."""
+_REQUIRED_BEAMS = 16
+"""At least, for a sentence whose output must hold given words: they share the beam by what they lack."""
 _CLASSES = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 """Longest sources, end symbol included, of the classes on CUDA; longer ones go by multiples of the last."""
 
@@ -56,22 +60,39 @@ class ModelSearch:
         self.model, self._half, self._graphs, self._subwords = model.eval(), half, graphs, subwords
         self.device = model.embedding.weight.device
         self._slots = batch_size or SLOTS[self.device.type]
-        self._engines: dict[tuple[int, SearchOptions], Engine] = {}
+        self._engines: dict[tuple[int, bool, SearchOptions], Engine] = {}
         self._captures: Captures | None = None
         self._spelling: tuple[tuple[str, ...], Spelling] | None = None
 
     def search(
         self, sentences: Sequence[Sentence], options: SearchOptions
     ) -> Iterator[tuple[Sentence, list[Hypothesis]]]:
-        """Every sentence with its hypotheses, best first, in the order in which they are finished."""
+        """Every sentence with its hypotheses, best first, in the order in which they are finished.
+
+        What a sentence's output must hold is left out where no output can hold it.
+        """
         self._check(sentences, options)
+        yield from self._found([sentence for sentence in sentences if not sentence.required], options)
+        stuck: dict[int, Sentence] = {}
+        for sentence, hypotheses in self._found([sentence for sentence in sentences if sentence.required], options):
+            if hypotheses:
+                yield sentence, hypotheses
+            else:
+                stuck[sentence.number] = sentence
+        freed = [replace(sentence, required=()) for sentence in stuck.values()]
+        yield from ((stuck[sentence.number], hypotheses) for sentence, hypotheses in self._found(freed, options))
+
+    def _found(
+        self, sentences: Sequence[Sentence], options: SearchOptions
+    ) -> Iterator[tuple[Sentence, list[Hypothesis]]]:
+        """The same for sentences that all have required words, or none of which has."""
         ordered = sorted(sentences, key=lambda sentence: -len(sentence.source))
         if self.device.type == "cuda":
             groups = [list(group) for _, group in itertools.groupby(ordered, key=_class)]
-            engines = (self._kept_engine(_class(group[0]), options) for group in groups)
+            engines = (self._kept_engine(_class(group[0]), options, group) for group in groups)
         else:
             groups = _similar(ordered, at_least=self._slots)
-            engines = (self._engine(len(group[0].source) + 1, options, len(group)) for group in groups)
+            engines = (self._engine(len(group[0].source) + 1, options, group) for group in groups)
         for group, engine in zip(groups, engines, strict=True):
             yield from engine.run(group)
 
@@ -84,22 +105,29 @@ class ModelSearch:
             self._spelling = options.forbidden, Spelling.of(options.forbidden, subwords, device=self.device)
         return self._spelling[1]
 
-    def _kept_engine(self, source_positions: int, options: SearchOptions) -> Engine:
-        if any(kept != options for _, kept in self._engines):
+    def _kept_engine(self, source_positions: int, options: SearchOptions, sentences: Sequence[Sentence]) -> Engine:
+        if any(kept != options for _, _, kept in self._engines):
             self._engines.clear()  # their memory is needed, and so is that of their graphs
             self._captures = None
-        key = (source_positions, options)
+        key = (source_positions, bool(sentences[0].required), options)
         if key not in self._engines:
-            self._engines[key] = self._engine(source_positions, options, self._slots)
+            self._engines[key] = self._engine(source_positions, options, sentences)
         return self._engines[key]
 
-    def _engine(self, source_positions: int, options: SearchOptions, most: int) -> Engine:
+    def _engine(self, source_positions: int, options: SearchOptions, sentences: Sequence[Sentence]) -> Engine:
+        """For sentences like these: on CUDA for as many as there is room for, whatever they must hold."""
+        fixed, required = self.device.type == "cuda", required_shape([sentence.required for sentence in sentences])
+        if required.terms:
+            assert options.method == "beam", "only beam search can look for required words"
+            required = MOST_REQUIRED if fixed else required
+            # A penalty for length would rather have a sentence said twice than an improbable word in it.
+            options = replace(options, beam_size=max(options.beam_size, _REQUIRED_BEAMS), length_penalty=0.0)
         positions = -(-(self._limit(source_positions - 1, options) + 1) // 8) * 8
-        slots = max(1, min(self._slots, most, _MOST_POSITIONS // (positions * options.beams)))
+        most = self._slots if fixed else min(self._slots, len(sentences))
+        slots = max(1, min(most, _MOST_POSITIONS // (positions * options.beams)))
         self._require_memory(slots, options.beams, positions, source_positions)
         if self._graphs and self._captures is None:
             self._captures = Captures()
-        fixed = self.device.type == "cuda"
         decoder = CachedDecoder(
             self.model,
             slots=slots,
@@ -110,8 +138,15 @@ class ModelSearch:
             encoded_together=min(_ENCODED_TOGETHER, slots) if fixed else 0,
             captures=self._captures,
         )
-        spelling = self.spelling(options)
-        return Engine(decoder, options, slots=slots, positions=positions, spelling=spelling, captures=self._captures)
+        return Engine(
+            decoder,
+            options,
+            slots=slots,
+            positions=positions,
+            spelling=self.spelling(options),
+            required=required,
+            captures=self._captures,
+        )
 
     def _require_memory(self, slots: int, beams: int, positions: int, source_positions: int) -> None:
         """Ask before taking: on a CPU the kernel ends a process that has taken too much."""

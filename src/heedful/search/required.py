@@ -3,7 +3,8 @@
 A term may be spelled in several ways, and the search follows each: how many of its subwords a hypothesis ends in, as in
 the matching of Knuth, Morris and Pratt. The first way is also offered to the search where the model would not think of
 it. Hypotheses compete only with those that lack as many subwords, and take the beam's places in turns: the best that
-lack nothing, the best that lack one, and so on (after Post and Vilar, 2018). None ends that lacks anything.
+lack nothing, the best that lack one, and so on (after Post and Vilar, 2018). None ends that lacks anything. One that
+the model would end, though it lacks something, is given up: it would only say the sentence once more.
 
 All is whole numbers in tensors of fixed shape: R terms with A ways of up to L subwords, each way with the K subwords
 that matter to it.
@@ -44,6 +45,10 @@ class RequiredShape(NamedTuple):
     ways: int = 0
     length: int = 0
     letters: int = 0
+
+
+MOST_REQUIRED = RequiredShape(terms=8, ways=4, length=24, letters=32)
+"""Of any sentence. On CUDA there is always room for this, so that shapes stay."""
 
 
 class RequiredTables(NamedTuple):
@@ -126,9 +131,11 @@ def progress_after(progress_BNRA: Tensor, words_BN: Tensor, *, letters: Tensor, 
     return steps.flatten(3)[:, None].expand(-1, index.size(1), -1, -1, -1).gather(4, index[..., None]).squeeze(4)
 
 
-def lacking(progress_BNRA: Tensor, lengths: Tensor) -> Tensor:
-    """[B, N, R] the fewest subwords of each term that must still come."""
-    return (lengths[:, None] - progress_BNRA).amin(-1)
+def lacking(progress_BNRA: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    """[B, N, R] the subwords of each term that must still come, by its first way; and by whichever needs the fewest."""
+    rest = lengths[:, None] - progress_BNRA
+    fewest = rest.amin(-1)
+    return rest[..., 0].masked_fill(fewest <= 0, 0), fewest
 
 
 def in_turns(values_BN: Tensor, lacking_BN: Tensor) -> Tensor:

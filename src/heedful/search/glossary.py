@@ -1,0 +1,153 @@
+"""A glossary: terms of the source language, each with the translation that must stand for it.
+
+A term is found as a whole word. One in small letters is found however it is written, one with capitals only as it is:
+``contract`` finds "Contract", ``IT`` does not find "it". Where several begin at a word, the longest is meant. Its
+translation must stand at the beginning of a word, and may have an ending there: "des Vertrags" holds "Vertrag".
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from heedful.errors import SearchError, TextError
+from heedful.search.required import MOST_REQUIRED, Term, Way
+from heedful.text.cleaning import clean_line
+from heedful.text.reading import text_lines
+from heedful.text.subwords import Subwords
+
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_LONGEST_ENDING = 2
+"""Letters: German and most of its neighbours have no longer ones for case and number."""
+
+
+class Glossary:
+    """Terms and their translations.
+
+    >>> Glossary({"contract": "Vertrag", "data base": "Datenbank"}).found_in("The Contract names no data  base.")
+    {'contract': 'Vertrag', 'data base': 'Datenbank'}
+    """
+
+    def __init__(self, translations: Mapping[str, str]) -> None:
+        self._translations: dict[str, str] = {}
+        self._terms: dict[tuple[str, ...], list[str]] = {}
+        for term, translation in translations.items():
+            given = [" ".join(clean_line(text).split()) for text in (term, translation)]
+            if problem := _problem(*given):
+                raise SearchError(f"glossary, {term!r:.60}: {problem}")
+            self._translations[given[0]] = given[1]
+            self._terms.setdefault(tuple(_TOKEN.findall(given[0].lower())), []).append(given[0])
+        self._longest = max(map(len, self._terms), default=0)
+
+    def found_in(self, text: str) -> dict[str, str]:
+        """The terms that stand in a text, in its order, with their translations."""
+        tokens, found, place = list(_TOKEN.finditer(text)), {}, 0
+        words = [token[0].lower() for token in tokens]
+        while place < len(tokens):
+            for end in range(min(place + self._longest, len(tokens)), place, -1):
+                shown = " ".join(text[tokens[place].start() : tokens[end - 1].end()].split())
+                terms = self._terms.get(tuple(words[place:end]), [])
+                term = next((term for term in (shown, shown.lower()) if term in terms), None)
+                if term is not None:
+                    found[term] = self._translations[term]
+                    place = end - 1
+                    break
+            place += 1
+        return found
+
+    def unplaced(self, source: str, translation: str) -> dict[str, str]:
+        """The terms of a source whose translation is not in this one of it."""
+        return {
+            term: wanted for term, wanted in self.found_in(source).items() if not _beginning(wanted).search(translation)
+        }
+
+    def required(self, source: str, subwords: Subwords) -> tuple[Term, ...]:
+        """What a translation of this source into these subwords must hold, as far as there is room for it."""
+        terms = [_ways(translation, subwords) for translation in self.found_in(source).values()]
+        return tuple(term for term in terms if term)[: MOST_REQUIRED.terms]
+
+
+def read_glossary(path: Path) -> Glossary:
+    """A file of terms and their translations, one each a line with a tab between them; empty lines do not count."""
+    found: dict[str, tuple[str, int]] = {}
+    for number, line in enumerate(text_lines(path), start=1):
+        if not line.strip():
+            continue
+        fields = [" ".join(clean_line(field).split()) for field in line.split("\t")]
+        if len(fields) != 2:
+            problem = f"{len(fields)} fields where a term, a tab and its translation should be"
+        else:
+            problem = _problem(*fields)
+            before, first = found.get(fields[0], (fields[1], 0))
+            if not problem and before != fields[1]:
+                problem = f"{fields[0]!r:.60} has another translation on line {first:,}"
+        if problem:
+            raise TextError(f"{path}, line {number:,}: {problem}")
+        found.setdefault(fields[0], (fields[1], number))
+    if not found:
+        raise TextError(f"{path} is an empty glossary: each of its lines is a term, a tab and its translation")
+    return Glossary({term: translation for term, (translation, _) in found.items()})
+
+
+def _problem(term: str, translation: str) -> str | None:
+    """What is wrong with an entry."""
+    if not term or not translation:
+        return f"the {'translation' if term else 'term'} is empty"
+    if not _TOKEN.search(term):
+        return "there is no word in the term"
+    bad = next((one for one in term + translation if not one.isprintable() or one == "\N{REPLACEMENT CHARACTER}"), None)
+    return None if bad is None else f"it holds {bad!a}, which no translation can hold"
+
+
+@functools.lru_cache(maxsize=4096)
+def _beginning(translation: str) -> re.Pattern[str]:
+    """Finds a translation at the beginning of a word, with or without a capital there if it has none itself."""
+    first, rest = re.escape(translation[0]), r"\s+".join(map(re.escape, translation[1:].split(" ")))
+    capital = f"(?:{first}|{re.escape(translation[0].upper())})"
+    return re.compile((r"(?<!\w)" if _has_spaces(translation) else "") + capital + rest)
+
+
+def _has_spaces(translation: str) -> bool:
+    """Whether a space stands before such a word: not where scripts have none between words."""
+    return not "\u2e80" <= translation[0] <= "\ua4cf"
+
+
+@functools.lru_cache(maxsize=4096)
+def _ways(translation: str, subwords: Subwords) -> Term:
+    """The ways to spell a translation: after a space or not, with a capital or not; the usual one first."""
+    capital = translation[0].upper() + translation[1:]
+    spelled = {}
+    for text in dict.fromkeys((translation, capital)):
+        spelled[text, True] = subwords.encode([text])[0].tolist()
+        # A word after a bracket is cut as one without a space before it, unless the two are cut together.
+        bracket, both = (subwords.encode([some])[0].tolist() for some in ("(", f"({text}"))
+        if both[: len(bracket)] == bracket:
+            spelled[text, False] = both[len(bracket) :]
+    usual = (translation, _has_spaces(translation))
+    order = sorted(spelled, key=lambda way: way != usual)
+    ways = [Way(tuple(spelled[way]), _longer(spelled[way][-1], subwords)) for way in order]
+    fitting = tuple(way for way in ways if len(way.ids) <= MOST_REQUIRED.length)
+    return fitting if fitting and fitting[0] is ways[0] else ()
+
+
+@functools.lru_cache(maxsize=4096)
+def _longer(last: int, subwords: Subwords) -> tuple[int, ...]:
+    """Subwords that spell the last one and an ending: a letter or two more."""
+    pieces, ids = _sorted_pieces(subwords)
+    piece, found = subwords.id_bytes[last], []
+    for place in range(bisect.bisect_right(pieces, piece), len(pieces)):
+        if not pieces[place].startswith(piece):
+            break
+        ending = pieces[place][len(piece) :].decode(errors="replace")
+        if len(ending) <= _LONGEST_ENDING and ending.isalpha() and ending.islower():
+            found.append(ids[place])
+    return tuple(sorted(found)[: MOST_REQUIRED.letters - MOST_REQUIRED.length])
+
+
+@functools.lru_cache(maxsize=4)
+def _sorted_pieces(subwords: Subwords) -> tuple[Sequence[bytes], Sequence[int]]:
+    ids = sorted(range(len(subwords.id_bytes)), key=subwords.id_bytes.__getitem__)
+    return [subwords.id_bytes[id_] for id_ in ids], ids
