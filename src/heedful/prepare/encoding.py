@@ -29,6 +29,8 @@ _RARE = 10
 """A subword seen less often than this in training is called rare."""
 _UNSEEN_CHARACTERS = 50
 """Characters listed, most frequent first."""
+_MANY = 2
+"""Times the subwords that suit a text, above which there is a note."""
 _SHARED = "tokenizer"
 _SEPARATE = {"source": "source-tokenizer", "target": "target-tokenizer"}
 
@@ -101,10 +103,9 @@ def _learned(lines: Iterator[str], asked: int | None, text_bytes: int, notes: li
     size = asked or sensible
     if asked is None and sensible < DataConfig.vocab_size:
         notes.append(
-            f"{text_bytes / 1e6:,.1f} MB of text are little: {what} gets {sensible:,} subwords instead of "
-            f"{DataConfig.vocab_size:,} (--vocab-size decides otherwise)"
+            f"{text_bytes / 1e6:,.1f} MB of text: {what} gets {sensible:,} subwords (--vocab-size decides otherwise)"
         )
-    elif asked is not None and sensible < asked:
+    elif asked is not None and _MANY * sensible < asked:
         notes.append(
             f"{asked:,} subwords are many for {text_bytes / 1e6:,.1f} MB of text; {sensible:,} would be sensible"
         )
