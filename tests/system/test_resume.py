@@ -152,10 +152,12 @@ def test_a_signal_saves_says_how_to_go_on_and_changes_no_bit(
     assert process.returncode == 130
     assert "--resume goes on" in rest
     assert "Traceback" not in rest
+    again = f"heedful train {corpus} --output {run} --threads 1 --resume"
+    assert f"to go on:\n  {again}\n" in rest
     status = json.loads((run / "status.json").read_text())
     assert status["state"] == "interrupted"
     assert entries(run)[-1].step == status["step"] < 120
-    assert completed(command(corpus, run, "--resume")).returncode == 0
+    assert completed([sys.executable, "-m", *again.split()[:-3], "--resume"]).returncode == 0
     assert fingerprint(run) == uninterrupted
 
 

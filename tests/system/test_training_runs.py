@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tests.commands import run_here
 from tests.training_toys import write_toy
 
 from heedful.errors import CheckpointError, HeedfulError, TrainingError
@@ -216,3 +217,16 @@ def test_overwrite_starts_anew(corpus: Path, tmp_path: Path) -> None:
     run(corpus, tmp_path / "run")
     run(corpus, tmp_path / "run", "training.steps=8", overwrite=True)
     assert [entry.step for entry in entries(tmp_path / "run")] == [4, 8]
+
+
+def test_a_run_is_resumed_with_its_own_settings_and_what_is_set_anew(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(corpus, tmp_path / "run")
+    again = ("train", corpus, "--output", tmp_path / "run", "--device", "cpu", "--resume")
+    code, _, errors = run_here(capsys, *again, "--set", "training.steps=14")
+    assert code == 0, errors
+    assert "finished at step 14" in errors
+    code, _, errors = run_here(capsys, *again, "--preset", "tiny")
+    assert code == 2
+    assert "was begun with another configuration" in errors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -44,7 +45,8 @@ def train(
             machine; --config and --set still decide what they name.
         chosen.preset: Start from this preset; when neither this nor the file names one, from what --minutes fits, with
             --init from what that model is, else from `base`.
-        resume: Go on from the last checkpoint of --output; without one, start and say so.
+        resume: Go on from the last checkpoint of --output, with the run's own settings where no preset is named;
+            without a checkpoint, start and say so.
         init: Start from the weights of this model, a folder or a name such as en-de-small (fine-tuning); the data must
             have been prepared with --tokenizer and the same.
         auto_micro_batches: If the largest batch does not fit into memory, cut the steps finer instead of stopping.
@@ -61,8 +63,8 @@ def train(
         from heedful.runs.models import config_of
 
         otherwise = config_of(init)
-    elif minutes and not preset and resume and (output / RUN).exists():
-        otherwise = read_run(output).config  # what was fitted then
+    elif not preset and resume and (output / RUN).exists():
+        otherwise = read_run(output).config
     config, settings = None, (*((f"training.minutes={minutes}",) if minutes else ()), *chosen.set_)
     if preset or otherwise or not minutes:
         config = resolve(name=preset, file=chosen.config, settings=settings, otherwise=otherwise)
@@ -75,7 +77,6 @@ def train(
 
     if threads is not None:
         torch.set_num_threads(threads)
-    command = _command()
     is_fitted = config is None
     task = Task(
         config=config or _fitted(data, minutes or 0, chosen, device=device, began=began, quiet=quiet),
@@ -87,9 +88,12 @@ def train(
         overwrite=overwrite,
         device=device,
         auto_micro_batches=auto_micro_batches or is_fitted,
-        command=command,
+        command=_command(),
     )
-    with TrainingDisplay(quiet=quiet, command=command) as display:
+    on = ["--device", device] if device != "auto" else []
+    on += ["--threads", str(threads)] if threads is not None else []
+    again = shlex.join(["heedful", "train", str(data), "--output", str(output), *on, "--resume"])
+    with TrainingDisplay(quiet=quiet, again=again) as display:
         run_training(task, report=display, translate=greedy_translations)
     if display.interrupted:
         raise SystemExit(130)  # what waits for a finished model must not go on

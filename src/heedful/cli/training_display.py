@@ -12,7 +12,6 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Self
 
@@ -41,10 +40,10 @@ _NARROWEST_BAR, _WIDEST_BAR = 8, 40
 class TrainingDisplay:
     """Prints what a run reports."""
 
-    def __init__(self, *, quiet: bool, command: Sequence[str] = ()) -> None:
-        """``command``: what was typed to begin the run, to be shown to somebody who stopped it."""
+    def __init__(self, *, quiet: bool, again: str = "") -> None:
+        """``again``: the command that goes on with the run, to be shown to somebody who stopped it."""
         self._console: Console = console(stderr=True)
-        self._quiet, self._command = quiet, command
+        self._quiet, self._again = quiet, again
         self._live: Live | None = None
         self._updated = 0.0
         self._training = TrainingConfig()
@@ -207,9 +206,7 @@ class TrainingDisplay:
             self._say(f"the model is the mean of {len(event.averaged)} checkpoints, of step {first:,} to {last:,}")
         run = shlex.quote(str(event.run))
         if event.state == "interrupted":
-            words = [word for word in self._command if word not in ("--resume", "--overwrite")]
-            again = shlex.join(words) if words else f"heedful train … --output {run}"
-            self._say(f"to go on:\n  {again} --resume")
+            self._say(f"to go on:\n  {self._again}")
             return
         self._say(f"what to type next:\n  heedful translate --model {run}")
         self._say(f"  heedful evaluate --model {run} --source FILE --reference FILE\n  heedful report {run}")
