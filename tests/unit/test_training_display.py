@@ -107,6 +107,21 @@ def test_the_time_left_is_that_to_the_nearest_end(
     assert display._time_left(line_of(200)).replace("1.7 minutes", "100 seconds") == expected
 
 
+@pytest.mark.parametrize(
+    ("device", "step_seconds", "told"),
+    [("CPU, 2 threads", 9, True), ("CPU, 2 threads", 0.1, False), ("H200", 9, False)],
+)
+def test_somebody_who_would_wait_for_days_is_told_once_what_to_do(
+    device: str, step_seconds: float, told: bool, clock: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    display = TrainingDisplay(quiet=False)
+    display(events.Started({"model": "m", "device": device}, 0, TrainingConfig(steps=100_000)))
+    for step in range(1, 20):
+        clock[0] += step_seconds
+        display(events.Stepped(line_of(step), is_written=False))
+    assert capsys.readouterr().err.count("--minutes 60 instead of a preset") == told
+
+
 def test_without_a_terminal_every_line_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     with TrainingDisplay(quiet=False) as display:
         display(events.Started(FACTS, 50, LONG))

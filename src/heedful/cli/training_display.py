@@ -32,6 +32,9 @@ REFRESH = 0.2
 """Seconds between two looks of the bar."""
 _SECONDS_OF_SILENCE = 60.0
 """Where there is no terminal: steps may take so long that the next line of metrics is far away."""
+_STEPS_TO_KNOW = 5
+"""After which the time left is more than a guess."""
+_TOO_LONG = "note: that is days on this CPU; --minutes 60 instead of a preset fits a model to it"
 _COLUMNS = 80
 """Of a line that is written where there is no terminal."""
 _NARROWEST_BAR, _WIDEST_BAR = 8, 40
@@ -51,6 +54,7 @@ class TrainingDisplay:
         """When the first step of this session was done, and which it was."""
         self._written: TrainLine | None = None
         self._without_best = 0
+        self._on_cpu = False
         self.interrupted = False
 
     def __enter__(self) -> Self:
@@ -84,6 +88,7 @@ class TrainingDisplay:
                 pass
             case events.Started():
                 self._training, self._without_best = event.training, event.without_best
+                self._on_cpu = event.facts["device"].startswith("CPU")
                 self._started(event)
             case events.Stepped(line, is_written):
                 self._stepped(line, is_written)
@@ -110,6 +115,8 @@ class TrainingDisplay:
     def _stepped(self, line: TrainLine, is_written: bool) -> None:
         now = time.monotonic()
         self._began = self._began or (now, line.step)
+        if line.step == self._began[1] + _STEPS_TO_KNOW and self._on_cpu and " days left" in self._time_left(line):
+            self._say(_TOO_LONG, style="yellow")
         if self._live is None and (is_written or now - self._updated >= _SECONDS_OF_SILENCE):
             self._updated = now
             self._logged(line)
