@@ -32,8 +32,6 @@ REFRESH = 0.2
 """Seconds between two looks of the bar."""
 _SECONDS_OF_SILENCE = 60.0
 """Where there is no terminal: steps may take so long that the next line of metrics is far away."""
-_STEPS_TO_KNOW = 5
-"""After which the time left is more than a guess."""
 _TOO_LONG = "note: that is days on this CPU; --minutes 60 instead of a preset fits a model to it"
 _COLUMNS = 80
 """Of a line that is written where there is no terminal."""
@@ -115,7 +113,7 @@ class TrainingDisplay:
     def _stepped(self, line: TrainLine, is_written: bool) -> None:
         now = time.monotonic()
         self._began = self._began or (now, line.step)
-        if line.step == self._began[1] + _STEPS_TO_KNOW and self._on_cpu and " days left" in self._time_left(line):
+        if line.step == self._began[1] + 1 and self._on_cpu and " days left" in self._time_left(line):
             self._say(_TOO_LONG, style="yellow")
         if self._live is None and (is_written or now - self._updated >= _SECONDS_OF_SILENCE):
             self._updated = now
