@@ -119,7 +119,7 @@ def test_somebody_who_would_wait_for_days_is_told_once_what_to_do(
     for step in range(1, 20):
         clock[0] += step_seconds
         display(events.Stepped(line_of(step), is_written=False))
-    assert capsys.readouterr().err.count("--minutes 60 instead of a preset") == told
+    assert capsys.readouterr().err.count("--minutes 60 without a preset") == told
 
 
 def test_without_a_terminal_every_line_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:

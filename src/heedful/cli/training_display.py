@@ -32,7 +32,7 @@ REFRESH = 0.2
 """Seconds between two looks of the bar."""
 _SECONDS_OF_SILENCE = 60.0
 """Where there is no terminal: steps may take so long that the next line of metrics is far away."""
-_TOO_LONG = "note: that is days on this CPU; --minutes 60 instead of a preset fits a model to it"
+_TOO_LONG = "note: days on this CPU; --minutes 60 without a preset fits a model to an hour"
 _COLUMNS = 80
 """Of a line that is written where there is no terminal."""
 _NARROWEST_BAR, _WIDEST_BAR = 8, 40
