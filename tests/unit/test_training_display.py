@@ -149,6 +149,14 @@ def test_a_file_hears_of_slow_steps_once_a_minute(capsys: pytest.CaptureFixture[
     assert [line.split()[1] for line in shown if line.startswith("step")] == [f"{step}/100,000" for step in (3, 6, 9)]
 
 
+def test_checkpoints_are_told_of_once_a_minute_at_most(capsys: pytest.CaptureFixture[str], clock: list[float]) -> None:
+    display = TrainingDisplay(quiet=False)
+    for step in range(1, 8):
+        clock[0] += 25
+        display(events.Saved(step))
+    assert capsys.readouterr().err.splitlines() == [f"step {step}: checkpoint saved" for step in (1, 4, 7)]
+
+
 LONG_SAMPLE = events.Validated(ValidationLine(1, samples=(Sample("a " * 100, "b " * 100, "c"),)), is_best=True)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import os
 import shlex
 import shutil
@@ -31,7 +32,7 @@ from heedful.training import events
 REFRESH = 0.2
 """Seconds between two looks of the bar."""
 _SECONDS_OF_SILENCE = 60.0
-"""Where there is no terminal: steps may take so long that the next line of metrics is far away."""
+"""Between two lines about checkpoints, at least. Where there is no terminal, at most so many between any two lines."""
 _TOO_LONG = "note: days on this CPU; --minutes 60 without a preset fits a model to an hour"
 _COLUMNS = 80
 """Of a line that is written where there is no terminal."""
@@ -53,6 +54,7 @@ class TrainingDisplay:
         self._written: TrainLine | None = None
         self._without_best = 0
         self._on_cpu = False
+        self._told_saved = -math.inf
         self.interrupted = False
 
     def __enter__(self) -> Self:
@@ -202,7 +204,9 @@ class TrainingDisplay:
             self._say("    {}\n  → {}\n  = {}".format(*(visible(text, most=most) for text in texts)))
 
     def _saved(self, step: int) -> None:
-        self._say(f"step {step:,}: checkpoint saved", style="dim")
+        if time.monotonic() - self._told_saved >= _SECONDS_OF_SILENCE:
+            self._told_saved = time.monotonic()
+            self._say(f"step {step:,}: checkpoint saved", style="dim")
 
     def _ended(self, event: events.Ended) -> None:
         self._say(f"{event.state} at step {event.step:,} after {duration_text(60 * event.minutes)}: {event.why}")

@@ -232,4 +232,4 @@ def duration_text(seconds: float) -> str:
     for unit, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 1.5 * size:
             return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.0f} seconds"
+    return "1 second" if f"{seconds:.0f}" == "1" else f"{seconds:.0f} seconds"
