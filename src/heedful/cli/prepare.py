@@ -223,6 +223,7 @@ def _print(report: dict[str, Any], output: Path, seconds: float) -> None:
     if "validation" not in report:
         out.print("note: no validation text was given; --valid-pairs 1000 puts some pairs aside for it")
     out.print(f"{output} is ready ({seconds:.1f} s); `heedful data {output}` describes it")
+    out.print("what to type next:", f"  heedful train {output} --minutes 15 --output run", sep="\n")
 
 
 def _print_held_out(out: Any, held_out: dict[str, Any], output: Path) -> None:

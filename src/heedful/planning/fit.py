@@ -15,12 +15,15 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from heedful.config import Config, DataConfig, ModelConfig, TrainingConfig, read_toml
 from heedful.data.batching import Schedule
-from heedful.data.corpus import Corpus
+from heedful.data.corpus import Corpus, Lengths
 from heedful.errors import PlanError
 from heedful.presets import parameter_count, resolve
 from heedful.training.flops import batch_flops
@@ -54,6 +57,8 @@ _COMPILE_FROM = 10
 _LEAST_STEPS, FEW_STEPS = 10, 1000
 """Fewer are no run; fewer than the latter will hardly translate."""
 _LAST_SECONDS = 2.0
+_SAMPLE = 100_000
+"""Pairs whose lengths say what a token costs."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +95,13 @@ class _Room:
 
     def flops_a_token(self, model: ModelConfig) -> float:
         """Operations for each target token, with its share of the source."""
-        lengths = self.corpus.lengths
         vocab_size = self.corpus.manifest.vocabularies.target.size
-        return batch_flops(model, vocab_size=vocab_size, lengths=lengths) / lengths.totals[1]
+        return batch_flops(model, vocab_size=vocab_size, lengths=self._sample) / self._sample.totals[1]
+
+    @cached_property
+    def _sample(self) -> Lengths:
+        """The lengths of some pairs, from all over the corpus."""
+        return self.corpus.lengths.of(np.arange(0, len(self.corpus), max(1, len(self.corpus) // _SAMPLE)))
 
 
 def fitted_run(
