@@ -23,9 +23,11 @@ from pathlib import Path
 
 import sacrebleu
 
+PREPARED = ("--vocab-size", "8000", "--bpe-dropout", "0.1", "--copies", "4")
 SETTINGS = [
-    *("training.steps=2500", "training.residual_scale=0.29", "training.validation_steps=0"),
-    *("training.checkpoint_steps=125", "training.average_last=5", "training.keep_last=5", "training.log_steps=500"),
+    *("training.steps=4800", "training.source_tokens=12288", "training.target_tokens=12288"),
+    *("training.learning_rate_scale=0.7", "training.warmup_steps=700", "training.validation_steps=0"),
+    *("training.checkpoint_steps=200", "training.average_last=6", "training.keep_last=6", "training.log_steps=600"),
 ]
 GOAL = 40.0
 
@@ -47,7 +49,7 @@ def timed_run(data: Path, work: Path, *, seed: int, settings: list[str], cache: 
     files = [part for option, name in pairs.items() for part in (option, data / f"{name}.gz")]
     given = [part for setting in (*SETTINGS, *settings, f"training.seed={seed}") for part in ("--set", setting)]
     began = time.perf_counter()
-    heedful("prepare", *files, "--vocab-size", "8000", "--output", corpus, "--quiet", cache=cache)
+    heedful("prepare", *files, *PREPARED, "--output", corpus, "--quiet", cache=cache)
     prepared = time.perf_counter()
     heedful("train", corpus, "--preset", "multi30k", "--output", run, *given, cache=cache)
     trained = time.perf_counter()
