@@ -1,66 +1,73 @@
-"""The sentences that are shown are the worst, the middle and the best, and those where two systems differ most."""
+"""Sentences are found where readers see them, and nothing between them gets lost."""
 
 from __future__ import annotations
 
-import random
+import itertools
+from typing import get_args
 
 import pytest
-from sacrebleu.metrics.chrf import CHRF
+from hypothesis import given
+from hypothesis import strategies as st
 
-from heedful.evaluation.counts import SystemCounts, chrf_counts, system_counts
-from heedful.evaluation.translation_scores import TestSet, extremes, leads
+from heedful.text.sentences import Split, cut, layout
 
-SOURCES = [f"sentence {number}" for number in range(9)]
-REFERENCES = [f"das ist der lange Satz Nummer {number}" for number in range(9)]
-
-
-def damaged(seed: int) -> list[str]:
-    """Each line with another share of its characters gone."""
-    rng = random.Random(seed)
-    kept = rng.sample([number / 10 for number in range(1, 10)], 9)
-    return ["".join(c for c in line if rng.random() < share) for line, share in zip(REFERENCES, kept, strict=True)]
+CHARACTERS = 'aB1 .!?…\n\r\t\u2028\u00a0"”)(-*>#。好😀<br/>`{}'
+TEXTS = st.text(st.sampled_from(CHARACTERS), max_size=60) | st.text(max_size=40)
 
 
-def system(outputs: list[str]) -> SystemCounts:
-    return system_counts(outputs, REFERENCES)
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("One. Two! Three?", ["One.", "Two!", "Three?"]),
+        ("Mr. Smith met Dr. J. Jones at 5 p.m. yesterday. He left.",
+         ["Mr. Smith met Dr. J. Jones at 5 p.m. yesterday.", "He left."]),
+        ('"Really?" she asked. "Yes."', ['"Really?" she asked.', '"Yes."']),
+        ("See No. 5 and Fig. 2. No. I will not.", ["See No. 5 and Fig. 2.", "No.", "I will not."]),
+        ("It grew by 3.5 percent. That is a lot.", ["It grew by 3.5 percent.", "That is a lot."]),
+        ("Am 3. Oktober war es. Dann nicht.", ["Am 3. Oktober war es.", "Dann nicht."]),
+        ("Wait... What? ok", ["Wait...", "What? ok"]),
+        ("hi there. how are you? fine.", ["hi there.", "how are you?", "fine."]),
+        ("你好。我很好！", ["你好。", "我很好！"]),
+        ("It is known.[1] They left.", ["It is known.[1]", "They left."]),
+        ("  - First point.\n  - Second point.", ["First point.", "Second point."]),
+        ("1. Open it.\n2) Close it.\n> Quoted.\n## Heading", ["Open it.", "Close it.", "Quoted.", "Heading"]),
+        ("One line<br/>and another", ["One line", "and another"]),
+        ("", []),
+        (" \n\t ", []),
+    ],
+)  # fmt: skip
+def test_sentences_are_where_a_reader_sees_them(text: str, sentences: list[str]) -> None:
+    assert list(layout(text).sentences) == sentences
 
 
-def chrf(output: str, reference: str) -> float:
-    return CHRF().sentence_score(output, [reference]).score
+def test_lines_and_whole_texts_can_be_asked_for() -> None:
+    text = " - One. Two.\nThree. "
+    assert layout(text, split="lines").sentences == ("- One. Two.", "Three.")
+    assert layout(text, split="never").sentences == ("- One. Two.\nThree.",)
+    assert layout("Use `a. B` now. Yes.", whole=[(4, 10)]).sentences == ("Use `a. B` now.", "Yes.")
 
 
-def test_the_ends_and_the_middle_are_found() -> None:
-    outputs = damaged(1)
-    scores = [chrf(output, reference) for output, reference in zip(outputs, REFERENCES, strict=True)]
-    order = sorted(range(9), key=scores.__getitem__)
-    found = extremes(TestSet(REFERENCES, SOURCES), outputs, chrf_counts(outputs, REFERENCES), count=3)
-    for sentences, places in ((found.worst, order[:3]), (found.median, order[3:6]), (found.best, order[6:])):
-        assert [sentence.line for sentence in sentences] == [place + 1 for place in places]
-        for sentence, place in zip(sentences, places, strict=True):
-            assert sentence.chrf == pytest.approx(scores[place])
-            assert (sentence.source, sentence.reference) == (SOURCES[place], REFERENCES[place])
-            assert sentence.output == outputs[place]
+@given(TEXTS, st.sampled_from(get_args(Split)))
+def test_any_text_comes_back_to_the_character(text: str, split: Split) -> None:
+    found = layout(text, split=split)
+    assert found.filled(found.sentences) == text
+    assert all(sentence and sentence == sentence.strip() for sentence in found.sentences)
 
 
-def test_a_small_test_set_is_shown_whole_and_equal_sentences_stay_in_order() -> None:
-    found = extremes(TestSet(["a", "a"]), ["b", "b"], chrf_counts(["b", "b"], ["a", "a"]), count=5)
-    assert [sentence.line for sentence in found.worst] == [1, 2] == [sentence.line for sentence in found.best]
-    assert found.worst[0].source is None
-    assert extremes(TestSet(["a"]), ["b"], chrf_counts(["b"], ["a"]), count=0).worst == []
+@given(TEXTS)
+def test_lines_and_white_space_stay_whatever_the_sentences_become(text: str) -> None:
+    found = layout(text)
+    other = found.filled(["x"] * len(found.sentences))
+    assert [character for character in other if character in "\n\r\u2028"] == [
+        character for character in text if character in "\n\r\u2028"
+    ]
+    assert len(other) - len(other.lstrip()) == len(text) - len(text.lstrip())
 
 
-def test_leads_are_ordered_by_width_and_never_shared() -> None:
-    a, b = damaged(2), damaged(3)
-    a[4] = b[4]
-    difference = [chrf(x, r) - chrf(y, r) for x, y, r in zip(a, b, REFERENCES, strict=True)]
-    found = leads(TestSet(REFERENCES, SOURCES), system(a), system(b), count=9)
-    wide = [place + 1 for place in sorted(range(9), key=lambda place: -difference[place])]
-    assert [two.line for two in found.a] == [line for line in wide if difference[line - 1] > 0]
-    assert [two.line for two in found.b] == [line for line in reversed(wide) if difference[line - 1] < 0]
-    assert found.a
-    assert found.b
-    assert 5 not in {two.line for two in (*found.a, *found.b)}
-    first = found.b[0]
-    assert (first.output_a, first.output_b) == (a[first.line - 1], b[first.line - 1])
-    assert first.chrf_b > first.chrf_a
-    assert len(leads(TestSet(REFERENCES), system(a), system(b), count=1).a) == 1
+@given(st.text(st.sampled_from("ab .,"), max_size=80), st.integers(1, 9))
+def test_a_cut_text_loses_nothing_and_every_part_fits(text: str, most: int) -> None:
+    spans = cut(text, range(1, len(text) + 1), most=most)
+    kept = "".join(text[begin:end] for begin, end, _ in spans)
+    assert "".join(kept.split()) == "".join(text.split())
+    assert all(len(text[begin:end]) <= most for begin, end, _ in spans)
+    assert all(first[1] <= second[0] for first, second in itertools.pairwise(spans))

@@ -1,0 +1,244 @@
+"""What must not be translated is carried through: taken out of a sentence before, and put back after.
+
+URLs, e-mail addresses, placeholders of programs, code, and words in letters that a model does not know, stand where a
+name could stand. The model is given a name instead (X1, X2, …), which it copies; where that fails they are treated as
+the rest is. Tags, emoji and unknown signs are left out, and put back beside the words they stood beside: the attention
+says what has become of these. Every piece comes back exactly once. This module knows no model.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from heedful.text.capitals import Case, case_of, in_case, in_sentence_case
+from heedful.text.profile import Profile
+from heedful.text.sentences import Span
+
+Known = Callable[[str], bool]
+"""Whether a model has learned a character."""
+
+# What looks behind begins only where a run begins: no text, however strange, takes more than one look at each place.
+_CODE = re.compile(r"(?<!`)`{1,3}[^`\n]+`{1,3}")
+_WORDS = re.compile(
+    r"(?:https?|ftp|file)://[^\s<>\"'“”«»`]*[^\s<>\"'“”«»`.,;:!?)\]}]|\bwww\.[^\s<>\"'“”«»`]*[^\s<>\"'“”«»`.,;:!?)\]}]"
+    r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    r"|(?<![\w./-])[\w./-]*(?:\{\{[^{}\n]*\}\}|\$?\{[^{}\s]*\}|(?<![\w%])%(?:\([^()\s]+\)|\d+\$)?[-+#0-9.]*[sdifguxXc@](?![a-z])"
+    r"|\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%)(?:[\w/-]|\.(?=\w))*"
+)
+_TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)(?:\s[^<>]*)?(/?)>|&(?:[a-zA-Z]+|#\d+);")
+_EMOJI = (
+    "[\U0001f000-\U0001faff\u2600-\u27bf\u2b05-\u2b07\u2b1b\u2b1c\u2b50\u2b55\u231a\u231b\u23e9-\u23f3\u23f8-\u23fa]"
+)
+_EMOJIS = re.compile(f"(?:{_EMOJI}[\ufe0f\u20e3]?(?:\u200d?{_EMOJI}\ufe0f?)*|[0-9#*]\ufe0f\u20e3)+")
+_PLAIN = {
+    "’": "'",
+    "‘": "'",
+    "‛": "'",
+    "“": '"',
+    "”": '"',
+    "„": '"',
+    "«": '"',
+    "»": '"',
+    "…": "...",
+    "—": "-",
+    "–": "-",
+}
+_PLAIN |= {"\xad": "", "\u200b": "", "\u2060": "", "\ufeff": "", "‐": "-", "‑": "-", "−": "-", "⁄": "/", "ﬁ": "fi"}
+"""What a character that a model does not know is replaced by rather than carried."""
+
+
+_NAME = re.compile(r"X\d+")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Something that is not translated, and where it stands."""
+
+    text: str
+    span: Span
+    is_word: bool
+    """It stands where a name could stand."""
+
+
+def pieces_of(text: str, known: Known | None = None) -> list[Piece]:
+    """All that is carried through, in order; ``known``: without it every character is taken for known.
+
+    >>> [piece.text for piece in pieces_of("Mail <b>a.b@c.de</b> {0} files, 100% sure 🙂.")]
+    ['<b>', 'a.b@c.de', '</b>', '{0}', '🙂']
+    """
+    found: list[Piece] = []
+    for pattern, is_word in ((_CODE, True), (_TAG, False), (_WORDS, True), (_EMOJIS, False)):
+        _add(found, text, ((match.span(), is_word) for match in pattern.finditer(text)))
+    if known is not None and not text.isascii():
+        _add(found, text, _unknown(text, known))
+    return found
+
+
+def _add(found: list[Piece], text: str, spans: Iterator[tuple[Span, bool]]) -> None:
+    """Add what does not overlap with what was found before; both are in order."""
+    taken = [piece.span for piece in found]
+    begins = [begin for begin, _ in taken]
+    for (begin, end), is_word in spans:
+        following = bisect.bisect_left(begins, end)  # only the one before it can reach into this
+        if begin < end and (not following or taken[following - 1][1] <= begin):
+            found.append(Piece(text[begin:end], (begin, end), is_word))
+    found.sort(key=lambda piece: piece.span)
+
+
+def _unknown(text: str, known: Known) -> Iterator[tuple[Span, bool]]:
+    """Words with letters that are not known, neighbours as one, and runs of other characters that are not known."""
+    strange = {one for one in set(text) if not one.isascii() and not one.isspace() and not known(one)}
+    strange -= _PLAIN.keys()
+    letters = "".join(one for one in strange if one.isalnum() or unicodedata.category(one)[0] == "M")
+    signs = "".join(strange - {*letters})
+    if letters:
+        word = rf"(?<![\w'’-])[\w'’-]*[{re.escape(letters)}][\w'’-]*"
+        for match in re.finditer(rf"{word}(?:[\s,.·、，]+{word})*", text):
+            yield match.span(), True
+    if signs:
+        # A sign beside a number goes with it: 5€.
+        sign, number = f"[{re.escape(signs)}]+", r"(?<![\d.,])\d(?:[\d.,]*\d)?"
+        for match in re.finditer(rf"({number}\s?{sign}|{sign}\s?{number})|{sign}", text):
+            yield match.span(), bool(match[1])
+
+
+def plain(text: str, known: Known | None) -> str:
+    """The text with typographic signs that are not known in their plain form."""
+    if known is None or text.isascii():
+        return text
+    return "".join(_PLAIN.get(one, one) if not one.isascii() and not known(one) else one for one in text)
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A sentence that is ready for a model, and what is to be put into its translation."""
+
+    source: str
+    given: str
+    """What the model is given."""
+    words: tuple[tuple[str, str], ...] = ()
+    """The name that stands for each piece, and the piece."""
+    marks: tuple[tuple[Piece, int], ...] = ()
+    """What was left out, each with its place in `given`."""
+    case: Case | None = None
+    """How the sentence was written, if that was changed."""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether there is anything to translate: not of numbers and carried pieces alone."""
+        names = {name for name, _ in self.words}
+        return any(map(str.isalpha, _NAME.sub(lambda match: "" if match[0] in names else match[0], self.given)))
+
+
+def passage(sentence: str, profile: Profile | None = None, *, names: bool = True) -> Passage:
+    """A sentence with names instead of what is carried; without ``names``, with nothing in its place.
+
+    ``profile``: says which characters a model has learned, and whether it can read capitals.
+
+    >>> passage("Open <b>{0}</b> now 🙂.").given
+    'Open X1 now.'
+    """
+    known = profile.source.knows if profile else None
+    given, at = "", 0
+    words: list[tuple[str, str]] = []
+    marks: list[tuple[Piece, int]] = []
+    taken = {*_NAME.findall(sentence)}
+    free = (name for name in map("X{}".format, itertools.count(1)) if name not in taken)
+    for piece in pieces_of(sentence, known):
+        begin, end = piece.span
+        given += plain(sentence[at:begin], known)
+        at = end
+        if piece.is_word and names:
+            words.append((next(free), piece.text))
+            given += words[-1][0]
+            continue
+        after = sentence[end : end + 1]
+        if given[-1:].isspace() and (not after or after.isspace() or after in ".,;:!?"):
+            given = given[:-1]
+        elif given[-1:].isalnum() and after.isalnum():
+            given += " "
+        marks.append((piece, len(given)))
+    given += plain(sentence[at:], known)
+    case = None
+    if profile is not None and profile.does_capitals is False:
+        keep = [name for name, _ in words]
+        case = case_of(_NAME.sub("", given))
+        given = in_sentence_case(given, profile.source.forms, keep=keep) if case else given
+    return Passage(sentence, given, tuple(words), tuple(marks), case)
+
+
+def put_back(
+    passage: Passage,
+    translation: str,
+    came_from: Callable[[], Sequence[tuple[Span, Span]]] = tuple,
+    *,
+    language: str | None = None,
+) -> str | None:
+    """The translation with all that was carried; None where a name is not there exactly once.
+
+    ``came_from``: asked only where it matters, says from which word of `given` each word of the translation came: the
+    places of both. ``language``: that of the translation.
+    """
+    translation = in_case(translation, passage.case, language=language) if passage.case else translation
+    found: defaultdict[str, list[Span]] = defaultdict(list)
+    for match in _NAME.finditer(translation):
+        found[match[0]].append(match.span())
+    places: dict[Span, str] = {}
+    for name, text in passage.words:
+        if len(found.get(name, [])) != 1:
+            return None
+        places[found[name][0]] = text
+    for piece, place in _placed(passage, translation, came_from):
+        places[place, place] = places.get((place, place), "") + piece
+    result, at = "", 0
+    for (begin, end), text in sorted(places.items()):
+        result += translation[at:begin] + text
+        at = end
+    return result + translation[at:]
+
+
+def _placed(
+    passage: Passage, translation: str, came_from: Callable[[], Sequence[tuple[Span, Span]]]
+) -> list[tuple[str, int]]:
+    """Each mark, with the white space it needs, and its place in the translation."""
+    found: list[tuple[str, int]] = []
+    links: Sequence[tuple[Span, Span]] | None = None
+    for piece, at in passage.marks:
+        before, after = passage.source[: piece.span[0]][-1:], passage.source[piece.span[1] :][:1]
+        space_before, space_after = before.isspace(), after.isspace()
+        if not passage.given[:at].strip():
+            found.append((piece.text + " " * space_after, 0))
+        elif not passage.given[at:].strip():
+            found.append((" " * space_before + piece.text, len(translation)))
+        else:
+            links = came_from() if links is None else links
+            opens = _opens(piece.text) or (space_before and not space_after and after not in ".,;:!?)")
+            place = _beside(passage.given, at, translation, links, opens=opens)
+            found.append((piece.text + " " * space_after if opens else " " * space_before + piece.text, place))
+    return found
+
+
+def _opens(text: str) -> bool:
+    """Whether this is an opening tag, which belongs to what follows."""
+    tag = _TAG.fullmatch(text)
+    return bool(tag and tag[2] and not tag[1] and not tag[3] and tag[2].lower() not in {"br", "hr", "img", "wbr"})
+
+
+def _beside(given: str, at: int, translation: str, links: Sequence[tuple[Span, Span]], *, opens: bool) -> int:
+    """Where in the translation a mark stands that stood at this place, before the next word or after the last."""
+    if opens:
+        words = [(target, source) for source, target in links if source[1] > at]
+        return min(words, key=lambda word: (word[1][0], word[0][0]))[0][0] if words else len(translation)
+    words = [(target, source) for source, target in links if source[0] < at]
+    if not words:
+        return 0
+    target, _ = max(words, key=lambda word: (word[1][0], word[0][1]))
+    word = translation[slice(*target)]
+    # What ends a clause in the translation ends it after the mark, unless it stood before the mark in the source.
+    return target[0] + len(word.rstrip(".,;:!?)\"'”“") if given[at - 1].isalnum() else word)

@@ -1,0 +1,171 @@
+"""What a model's training text was like: its characters, its most frequent words, its sentences a line.
+
+`prepare` measures it and writes it into the corpus; a run and a bundle carry it on. It says which characters a model
+has learned, whether a text looks like its source language, and how words are written in the middle of a sentence.
+A model without one is used without asking. This module reads and writes one small file; it knows no model.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from heedful.errors import TextError
+from heedful.files import read_json, require_format, write_json
+from heedful.text.sentences import Split, sentence_ends
+from heedful.typed import typed
+
+PROFILE = "profile.json"
+_FORMAT = "heedful text profile"
+_FREQUENT = 1000
+"""Words that are kept of a side."""
+_FUNCTION_WORDS = 150
+"""The most frequent of them, by which a language is known."""
+_OFTEN = 100
+"""A character that the training text has less often is not learned: of 19 ç in a million lines none was copied."""
+_SAMPLES = 40
+_FEWEST_WORDS, _MORE_WORDS, _FEWEST_LETTERS = 10, 60, 4
+"""Of a text whose language is judged, and of what comes after it."""
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+@dataclass(frozen=True)
+class Side:
+    """The text of one language."""
+
+    character_counts: dict[str, int]
+    """How often each stands in the text."""
+    word_counts: dict[str, int]
+    """The most frequent words, as they are written in the middle of a sentence, most frequent first."""
+    function_share: float
+    """Of all words, how many are one of the most frequent."""
+
+    @functools.cached_property
+    def forms(self) -> dict[str, str]:
+        """How words are written that have a capital in the middle of a sentence."""
+        forms: dict[str, str] = {}
+        for word in self.word_counts:  # the most frequent way comes first
+            forms.setdefault(word.lower(), word)
+        return {lower: word for lower, word in forms.items() if lower != word}
+
+    @functools.cached_property
+    def function_words(self) -> frozenset[str]:
+        return frozenset(word.lower() for word in itertools.islice(self.word_counts, _FUNCTION_WORDS))
+
+    def knows(self, character: str) -> bool:
+        """Whether a character was seen often enough to be learned."""
+        return character.isascii() or self.character_counts.get(character, 0) >= _OFTEN
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The training text of a model."""
+
+    source: Side
+    target: Side
+    lines_of_several: float
+    """The share of lines with more than one sentence."""
+    samples: tuple[str, ...] = ()
+    """Some sentences of the source, to try a model with."""
+    does_capitals: bool | None = None
+    """Whether the model translates text in capitals as well as other text; None where nobody has tried."""
+
+    @property
+    def split(self) -> Split:
+        """What a line of the training text was most often: a sentence, or several."""
+        return "lines" if self.lines_of_several > 0.5 else "sentences"
+
+
+def profile_of(pairs: Iterable[tuple[str, str]], characters: Mapping[str, Mapping[str, int]]) -> Profile:
+    """The profile of a sample of lines, and the counts of characters, by side, of all."""
+    words: dict[str, Counter[str]] = {"source": Counter(), "target": Counter()}
+    several = lines = 0
+    samples: list[str] = []
+    for source, target in pairs:
+        lines += 1
+        is_several = any(True for _ in sentence_ends(source))
+        several += is_several
+        for side, line in (("source", source), ("target", target)):
+            words[side].update(_WORD.findall(line)[1:])  # the first has a capital that tells nothing
+        if not is_several and 4 <= source.count(" ") <= 12 and source[-1:] in ".!?" and source.isprintable():
+            samples.append(source)
+    sides = {side: Side(dict(characters[side]), *_frequent(counts)) for side, counts in words.items()}
+    few = samples[:: max(1, len(samples) // _SAMPLES)][:_SAMPLES]
+    return Profile(
+        sides["source"], sides["target"], lines_of_several=round(several / max(1, lines), 4), samples=tuple(few)
+    )
+
+
+def _frequent(counts: Counter[str]) -> tuple[dict[str, int], float]:
+    kept = dict(counts.most_common(_FREQUENT))
+    function = sum(itertools.islice(kept.values(), _FUNCTION_WORDS))
+    return kept, round(function / max(1, counts.total()), 4)
+
+
+def write_profile(folder: Path, profile: Profile) -> None:
+    """Write the profile into the folder of a corpus or of a model."""
+    write_json(folder / PROFILE, {"format": _FORMAT, "format_version": 1, **dataclasses.asdict(profile)})
+
+
+def read_profile(folder: Path) -> Profile | None:
+    """The profile of a corpus or a model; None where there is none, as before there were profiles."""
+    path = folder / PROFILE
+    try:
+        value = read_json(path, error=TextError)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    require_format(value, path, name=_FORMAT, version=1, error=TextError)
+    try:
+        return typed(Profile, value)
+    except ValueError as problem:
+        raise TextError(f"{path} is damaged: {problem}") from None
+
+
+class LanguageCheck:
+    """Reads text as it comes, and says once when it does not look like the language that a model translates.
+
+    By its frequent words: of single sentences of ten words and more it doubts 3 in 1,000 that are English, and lets
+    through 1 in 50 that are German or French.
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        self._source, self._target = profile.source, profile.target
+        self._told, self._enough = False, _FEWEST_WORDS
+        self._words = self._hits = self._target_hits = self._letters = self._strange = 0
+
+    def problems(self, texts: Iterable[str]) -> Iterator[str]:
+        """What to tell about these texts and those before them: one sentence at most, ever."""
+        if self._told:
+            return
+        for text in texts:
+            words = [word.lower() for word in _WORD.findall(text)]
+            self._words += len(words)
+            self._hits += sum(word in self._source.function_words for word in words)
+            self._target_hits += sum(word in self._target.function_words for word in words)
+            if not text.isascii():
+                self._strange += sum(one.isalpha() and not self._source.knows(one) for one in text)
+            self._letters += sum(map(len, words))
+        if self._words < self._enough and not self._strange:
+            return
+        expected = self._words * self._source.function_share
+        if self._letters >= _FEWEST_LETTERS and 2 * self._strange > self._letters:
+            problem = (
+                "most letters of the input are not of the language that this model translates: it cannot read them"
+            )
+        elif self._words >= self._enough and self._target_hits > 2 * self._hits < 1.4 * expected:
+            problem = "the input looks like the language that this model translates into: check it, or the model"
+        elif self._words >= self._enough and self._hits < expected / 3:
+            problem = "the input does not look like the language that this model translates: check it, or the model"
+        else:
+            if self._words >= self._enough:  # what came before tells nothing of what will come
+                self._words = self._hits = self._target_hits = self._letters = self._strange = 0
+                self._enough = _MORE_WORDS
+            return
+        self._told = True
+        yield problem

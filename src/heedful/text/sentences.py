@@ -1,0 +1,162 @@
+"""Where the sentences of a text are, and what stands between them: white space, line breaks, indentation, list marks.
+
+A model learns from sentences, and loses words of what is longer. So a text is taken apart into sentences, and its
+translation is put together with the very characters that stood between them. The rules are few and the same for every
+language; how often they are right, and how other splitters compare, is in docs/log.md. This module knows no model.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Split = Literal["sentences", "lines", "never"]
+Span = tuple[int, int]
+"""The first character of something in a text, and the one after its last."""
+
+_LINE_ENDS = "\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
+_LINE_END = re.compile(rf"[{_LINE_ENDS}]+|<[bB][rR]\s*/?>")
+# Bullets, numbers, quotation and heading marks, one after the other, each with white space behind it.
+_MARKS = re.compile(r"(?:(?:[-*+•‣◦·–—]|>+|#{1,6}|\d{1,3}[.)]|\(?[a-zA-Z]\)|\(\d{1,3}\)|\[[ xX]\])\s+)*")
+# What ends a sentence, what may close after it, footnote marks, white space; in Chinese and Japanese no space follows.
+_END = re.compile(
+    r"""(?<![.!?…])([.!?…]+)["'”’»“)\]*_]*(?:\s?\[\d+\](?=\s|$))*(?=\s)|[。！？]["'”’」』）]*|[।؟]+(?=\s)"""
+)
+_FOLLOWING = re.compile(r"""\s+["'“„«»‘‚(\[¿¡*_—–-]*\s*(\w*)""")
+_WORD_BEFORE = re.compile(r"[^\W_](?:[^\W_]|[.'’-](?=[^\W_]))*$")
+_TITLES = re.compile(
+    r"messrs|mrs?|ms|mmes?|mlle|dr|prof|rev|hon|gen|col|maj|capt|cmdr|lt|sgt|sen|rep|gov|st|mt|ft|fr|hr|sra?|srta|dott|ing|"
+    r"dipl|vs|cf|e\.?g|i\.?e|viz|resp|bzw|z\.b|d\.h|u\.a|bspw|vgl|sog|ca|approx|dept|univ|assn|bros"
+)
+"""What stands before a full stop that never ends a sentence."""
+_BEFORE_NUMBERS = re.compile(r"nos?|nr|pp?|s|figs?|vols?|art|ch|chap|sec|eq|ref|tel|abs|kap|bd|abb|tab")
+# German words after a number with a full stop that is an ordinal: 3. Oktober.
+_AFTER_ORDINALS = re.compile(
+    r"januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember|jahrhunderts?|klasse|"
+    r"lebensjahr|auflage|kapitel|stock|tag|mal|platz"
+)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A text taken apart: ``gaps[0] + sentences[0] + gaps[1] + … + gaps[-1]`` is the text."""
+
+    gaps: tuple[str, ...]
+    sentences: tuple[str, ...]
+
+    def filled(self, sentences: Iterable[str]) -> str:
+        """The text with other sentences in the places of its own."""
+        first, *others = self.gaps
+        return first + "".join(sentence + gap for sentence, gap in zip(sentences, others, strict=True))
+
+
+def layout(text: str, *, split: Split = "sentences", whole: Sequence[Span] = ()) -> Layout:
+    """A text taken apart into its sentences, into its lines, or not at all; white space around them stays outside.
+
+    ``whole``: what no sentence ends inside of, in order.
+
+    >>> layout("- Yes.  No!\\n\\n  1. Mr. Jones came.")
+    Layout(gaps=('- ', '  ', '\\n\\n  1. ', ''), sentences=('Yes.', 'No!', 'Mr. Jones came.'))
+    """
+    spans = [span for span in _spans(text, split, whole) if span[0] < span[1]]
+    ends = [0, *(end for _, end in spans)]
+    begins = [*(begin for begin, _ in spans), len(text)]
+    gaps = (text[end:begin] for end, begin in zip(ends, begins, strict=True))
+    return Layout(tuple(gaps), tuple(text[begin:end] for begin, end in spans))
+
+
+def _spans(text: str, split: Split, whole: Sequence[Span]) -> Iterator[Span]:
+    if split == "never":
+        yield _stripped(text, 0, len(text))
+        return
+    inside = [first for first, _ in whole]
+    breaks = [(0, 0), *(match.span() for match in _LINE_END.finditer(text)), (len(text), len(text))]
+    for (_, first), (last, _) in itertools.pairwise(breaks):
+        begin, end = _stripped(text, first, last)
+        if split == "lines":
+            yield begin, end
+            continue
+        marks = _MARKS.match(text, begin, end)
+        begin = marks.end() if marks else begin
+        for stop in sentence_ends(text, begin, end):
+            before = bisect.bisect_left(inside, stop)
+            if not before or whole[before - 1][1] <= stop:
+                yield _stripped(text, begin, stop)
+                begin = stop
+        yield _stripped(text, begin, end)
+
+
+def _stripped(text: str, begin: int, end: int) -> Span:
+    own = text[begin:end]
+    begin += len(own) - len(own.lstrip())
+    return begin, max(begin, begin + len(own.strip()))
+
+
+def sentence_ends(text: str, begin: int = 0, end: int | None = None) -> Iterator[int]:
+    """Where sentences end, the last one's end left out.
+
+    >>> list(sentence_ends('"Why?" he asked. Dr. No. 5 said: No. I do.'))
+    [16, 36]
+    """
+    end = len(text) if end is None else end
+    only_small = text[begin:end].islower()  # then small letters say nothing
+    for match in _END.finditer(text, begin, end):
+        if match.end() < end and (match[1] is None or _ends(text, begin, match, only_small=only_small)):
+            begin = match.end()
+            yield begin
+
+
+def _ends(text: str, begin: int, match: re.Match[str], *, only_small: bool) -> bool:
+    """Whether a full stop, or another mark before white space, ends a sentence."""
+    following = _FOLLOWING.match(text, match.end())
+    after = following[1] if following else ""
+    if after[:1].islower() and not only_small:
+        return False
+    if match[1] != ".":
+        return True
+    before = _WORD_BEFORE.search(text, max(0, match.start() - 40), match.start())
+    word = before[0] if before else ""
+    if len(word) == 1 and word.isalpha() and word != "I":  # an initial
+        return False
+    if not text[begin : match.start()].strip(" .0123456789"):  # the number of a heading
+        return False
+    lower = word.lower()
+    if _TITLES.fullmatch(lower) or (_BEFORE_NUMBERS.fullmatch(lower) and after[:1].isdigit()):
+        return False
+    return not (word.isdecimal() and len(word) <= 2 and _AFTER_ORDINALS.fullmatch(after.lower()))
+
+
+def cut(text: str, ends: Sequence[int], *, most: int) -> list[tuple[int, int, bool]]:
+    """Parts of a text that is too long: as few as can be, each of at most so many subwords.
+
+    They end where sentences do, else after a comma or the like, else between words, else inside of one. Each comes with
+    whether it was cut off in a sentence. ``ends``: where each subword of the text ends.
+
+    >>> cut("One. Two! Three, four", [3, 4, 8, 9, 15, 16, 21], most=4)
+    [(0, 9, False), (9, 21, False)]
+    """
+    stops = [*(match.end() for match in _END.finditer(text)), len(text)]
+    clauses = [match.start() for match in re.finditer(r"(?<=[.,;:!?…])\s+", text)]
+    spaces = [match.start() for match in re.finditer(r"(?<=\S)\s+", text)]
+    parts: list[tuple[int, int, bool]] = []
+    begin = 0
+    while begin < len(text):
+        last = bisect.bisect_right(ends, begin) + most
+        reach = ends[last - 1] if last < len(ends) else len(text)
+        half = (begin + reach) // 2  # a comma after a few words is no good place
+        places = (_last_of(stops, begin, reach), _last_of(clauses, half, reach), _last_of(spaces, begin, reach))
+        end = next((place for place in places if place is not None), max(reach, begin + 1))
+        if text[begin:end].strip():
+            parts.append((begin, end, end not in stops))
+        begin = end
+    return parts
+
+
+def _last_of(places: Sequence[int], after: int, upto: int) -> int | None:
+    """The last of the places, which are in order, between the two."""
+    found = bisect.bisect_right(places, upto) - 1
+    return places[found] if found >= 0 and places[found] > after else None

@@ -1,0 +1,135 @@
+"""What must not be translated is found, taken out, and put back exactly once."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful.text.capitals import case_of, in_case, in_sentence_case
+from heedful.text.carrying import Passage, passage, pieces_of, put_back
+from heedful.text.numerals import differing_numerals
+from heedful.text.profile import Profile, Side
+from heedful.text.sentences import layout
+
+ENGLISH = Side({}, {"the": 9, "I": 8, "Tom": 5}, 0.5)
+PROFILE = Profile(ENGLISH, ENGLISH, 0.0, does_capitals=False)
+
+
+def known(character: str) -> bool:
+    return character.isascii() or character in "éü"
+
+
+@pytest.mark.parametrize(
+    ("text", "carried"),
+    [
+        ("See https://a.org/b?c=d, or www.x.de.", ["https://a.org/b?c=d", "www.x.de"]),
+        ("(http://a.org/b)", ["http://a.org/b"]),
+        ("Mail a.b+c@d-e.co.uk.", ["a.b+c@d-e.co.uk"]),
+        ("{{ name }} {0} {user.id} ${HOME} $PATH %s %1$s %d%% %(count)s", [
+            "{{ name }}", "{0}", "{user.id}", "${HOME}", "$PATH", "%s", "%1$s", "%d", "%(count)s"]),
+        ("Save file_{0}.txt now.", ["file_{0}.txt"]),
+        ("It is 100% sure and costs $5.", []),
+        ('<a href="http://x.y">Go</a><br/>&nbsp;', ['<a href="http://x.y">', "</a>", "<br/>", "&nbsp;"]),
+        ("1 < 2 and 3 > 2", []),
+        ("Run `a b. c` now", ["`a b. c`"]),
+        ("Hi 👩‍👩‍👧🏽 and 🇩🇪❤️!", ["👩‍👩‍👧🏽", "🇩🇪❤️"]),
+        ("café Müller français x", ["français"]),
+        ("Он сказал: привет, мир and left", ["Он сказал", "привет, мир"]),
+        ("It costs 5€ or €99.90 or 7 €.", ["5€", "€99.90", "7 €"]),
+        ("a → b", ["→"]),
+        ("“Quoted”…", []),
+    ],
+)  # fmt: skip
+def test_what_is_carried(text: str, carried: list[str]) -> None:
+    assert [piece.text for piece in pieces_of(text, known)] == carried
+
+
+@pytest.mark.parametrize(
+    ("source", "given_", "translation", "links", "expected"),
+    [
+        ("Open {0} now.", "Open X1 now.", "Jetzt X1 öffnen.", [], "Jetzt {0} öffnen."),
+        ("X1 and {0}", "X1 and X2", "X1 und X2", [], "X1 und {0}"),
+        ("<b>Note:</b> Go.", "Note: Go.", "Achtung: Los.", [((0, 5), (0, 8)), ((6, 9), (9, 13))],
+         "<b>Achtung:</b> Los."),
+        ("Click <b>Save</b> now.", "Click Save now.", "Nun Sichern, klicken.",
+         [((11, 15), (0, 3)), ((6, 10), (4, 12)), ((0, 5), (13, 21))], "Nun <b>Sichern</b>, klicken."),
+        ("It is 🙂 good 🙂", "It is good", "Es ist gut", [((0, 2), (0, 2)), ((3, 5), (3, 6)), ((6, 10), (7, 10))],
+         "Es ist 🙂 gut 🙂"),
+    ],
+)  # fmt: skip
+def test_pieces_go_back_beside_the_words_they_stood_beside(
+    source: str, given_: str, translation: str, links: list, expected: str
+) -> None:
+    found = passage(source)
+    assert found.given == given_
+    assert put_back(found, translation, lambda: links) == expected
+
+
+def test_a_name_that_is_lost_or_doubled_is_noticed() -> None:
+    found = passage("Open {0} now.")
+    assert put_back(found, "Jetzt öffnen.") is None
+    assert put_back(found, "X1 und X1") is None
+    assert put_back(found, "X12 und X1") == "X12 und {0}"
+
+
+PIECES = ["https://a.org/x", "a@b.de", "{0}", "%s", "<i>", "</i>", "<br/>", "🙂", "`x y`", "привет", "€", "5€"]
+TEXTS = st.lists(st.sampled_from([*PIECES, "word", "Name.", ",", " ", " ", "\u00a0"]), max_size=14).map("".join)
+
+
+@given(TEXTS, st.booleans(), st.lists(st.sampled_from(["ja", "nein.", "X1", "X2"]), max_size=6).map(" ".join))
+def test_every_piece_comes_back_exactly_once_whatever_the_model_says(text: str, names: bool, said: str) -> None:
+    pieces = pieces_of(text, known)
+    side = Side(dict.fromkeys("éü", 1000), {}, 0.5)
+    found = passage(text, Profile(side, side, 0.0), names=names)
+    translation = put_back(found, said, lambda: [((0, 1), (0, len(said.split(" ")[0])))])
+    if translation is None:
+        assert names
+        return
+    for piece, count in Counter(piece.text for piece in pieces).items():
+        expected = sum(other.text.count(piece) for other in pieces)
+        assert translation.count(piece) == expected >= count
+
+
+@given(st.text(max_size=40))
+def test_a_text_without_pieces_is_given_as_it_is(text: str) -> None:
+    if not pieces_of(text):
+        assert passage(text) == Passage(text, text)
+
+
+def test_capitals_and_titles_are_given_as_sentences_are_written() -> None:
+    assert passage("TOM AND I SEE {0}!", PROFILE).given == "Tom and I see X1!"
+    assert put_back(passage("I SEE {0}!", PROFILE), "Ich weiß X1!") == "ICH WEISS {0}!"
+    assert passage("The Best Way Home", PROFILE).given == "The best way home"
+    assert in_case("der weg", "title", language="de") == "der weg"
+    assert in_case("the best way home", "title", language="en") == "the Best way Home"
+    assert passage("NASA is here.", PROFILE).given == "NASA is here."
+    assert [case_of(text) for text in ("OK", "STOP!", "A", "你好", "123", "Tom Met Mary Today")] == [
+        None, "capitals", None, None, None, "title"]  # fmt: skip
+    assert in_sentence_case("«ÄRGER» UND 5 TAGE", {}) == "«Ärger» und 5 tage"
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "expected"),
+    [
+        ("1,000.5 people in 2026", "1.000,5 Leute 2026", None),
+        ("5 and 7", "5", {"missing": ["7"], "added": []}),
+        ("none", "3 und 3", {"missing": [], "added": ["3", "3"]}),
+    ],
+)
+def test_numbers_are_compared_whatever_separates_their_digits(source: str, translation: str, expected: object) -> None:
+    assert differing_numerals(source, translation) == expected
+
+
+@pytest.mark.parametrize(
+    "run", ["a", ".", "`", "{", "%", "a@", "a.", "9", "é", "<a ", "&a", "{{a", "$A", "w-", "[1]", "5€"]
+)
+def test_no_text_however_strange_takes_long(run: str) -> None:
+    text = run * (60_000 // len(run))
+    began = time.process_time()
+    layout(text, whole=[piece.span for piece in pieces_of(text, known)])
+    passage(text)
+    assert time.process_time() - began < 3, "one look at each place takes some hundredths of a second"
