@@ -24,6 +24,7 @@ from heedful.runs.folder import DEFAULT_MODEL, bundled_models
 from heedful.search.options import SearchOptions
 from heedful.search.translator import Translation, Translator
 from heedful.symbols import END, START
+from heedful.text.profile import PROFILE
 
 MOST_BYTES = 24_000_000
 HEADINGS = ("Data", "Licences", "Commands", "Scores", "What it is bad at")
@@ -38,12 +39,14 @@ class Pinned:
 
     sha256: str
     """Of its weights."""
+    profile_sha256: str
     sentences: dict[str, str] = field(default_factory=dict)
 
 
 PINNED: dict[str, Pinned] = {
     "en-de-small": Pinned(
         "a5ba1cdf17cedd3dd1301967beefc1d70f3863c8edc34fa7f974c8d82c421e4d",
+        "1b923f0b16abcea9954ffbb23450e87a7d7ca7c1285964b83ba7b84a3077cf46",
         {
             "Where is the nearest station?": "Wo ist der nächste Bahnhof?",
             "My grandmother bakes the best apple cake in the world.": (
@@ -100,6 +103,7 @@ def test_those_that_are_pinned_are_those_that_are_there_and_one_is_the_default()
 @each_model
 def test_its_weights_are_the_ones_that_were_released(name: str) -> None:
     assert sha256(weights_of(name)) == PINNED[name].sha256
+    assert sha256(MODELS[name] / PROFILE) == PINNED[name].profile_sha256
 
 
 @each_model
@@ -121,7 +125,7 @@ def test_it_is_small_enough_and_holds_nothing_else(name: str) -> None:
     kinds = {path.relative_to(MODELS[name]).as_posix() for path in files if path.suffix != ".png"}
     subwords = {kind for kind in kinds if kind.endswith("tokenizer/tokenizer.json")}
     assert subwords
-    assert kinds - subwords == {"README.md", "run.json", "averaged/model.safetensors", "averaged/state.json"}
+    assert kinds - subwords == {"README.md", "run.json", PROFILE, "averaged/model.safetensors", "averaged/state.json"}
 
 
 @each_model
@@ -136,7 +140,7 @@ def test_its_card_is_complete(name: str) -> None:
 @each_model
 def test_it_names_no_place_on_the_machine_it_was_trained_on(name: str) -> None:
     for path in MODELS[name].rglob("*.json"):
-        if path.name == "tokenizer.json":
+        if path.name in {"tokenizer.json", PROFILE}:  # which have subwords and characters
             continue
         for text in strings(json.loads(path.read_text(encoding="utf-8"))):
             for word in text.split():
@@ -147,7 +151,7 @@ def test_it_names_no_place_on_the_machine_it_was_trained_on(name: str) -> None:
 def print_pins(name: str, *sentences: str) -> None:
     """What to pin of a model, with how safe each sentence is."""
     translator = heedful.load(name, device="cpu")
-    print(f'"{name}": Pinned("{sha256(weights_of(name))}", {{')
+    print(f'"{name}": Pinned("{sha256(weights_of(name))}", "{sha256(MODELS[name] / PROFILE)}", {{')
     searched = translator.translate(sentences)
     for sentence, found, best in zip(sentences, greedy(translator, sentences), searched, strict=True):
         margin = least_margin(translator, sentence, found)

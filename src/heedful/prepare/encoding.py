@@ -127,6 +127,15 @@ def _lines(
         reached(start)
 
 
+def sampled_pairs(spool: Spool, places: np.ndarray) -> Iterator[tuple[str, str]]:
+    """The pairs at these places, which are in order."""
+    start = 0
+    for block in spool.blocks():
+        here = places[np.searchsorted(places, start) : np.searchsorted(places, start + len(block))] - start
+        start += len(block)
+        yield from zip(*block.at(here).texts.values(), strict=True)
+
+
 class SideCounts:
     """Counts of one side of a split: characters, subwords, lengths."""
 

@@ -39,6 +39,7 @@ from heedful.prepare.encoding import (
     given_vocabularies,
     lengths_report,
     new_vocabularies,
+    sampled_pairs,
     vocabulary_report,
 )
 from heedful.prepare.gathering import Gathered, Spool, gathered_text
@@ -46,9 +47,12 @@ from heedful.prepare.held_out import HeldOut, hold_out, write_text
 from heedful.text.bpe_dropout import RandomCuts
 from heedful.text.cleaning import ALWAYS, RULES, Ledger, Rules, first_of_each
 from heedful.text.pairs import ParallelText
+from heedful.text.profile import PROFILE, Profile, profile_of, write_profile
 from heedful.text.reading import refuse, require_readable
 
 _REPORT = "report.json"
+_PROFILED_PAIRS = 50_000
+"""Of which the words are counted for the profile, about: more tell nothing new."""
 BOUNDS: dict[str, Rule] = {
     **{item.name: item.metadata["rule"] for item in dataclasses.fields(DataConfig)},
     "sample_pairs": Rule("", at_least=1, at_most=2**63 - 1),
@@ -173,8 +177,19 @@ def prepare(
         if held_out:
             report["held_out"] = held_out.report()
         texts = write_text(folder, held_out) if held_out else []
+        write_profile(folder, _profile(spool, kept, splits["train"], copies=request.copies))
         _finish(folder, request, report, vocabularies, splits, texts)
     return report
+
+
+def _profile(spool: Spool, kept: np.ndarray, train: Encoded, *, copies: int) -> Profile:
+    """What the training text is like: all its characters, and the words of an even sample of its lines."""
+    counts = {side: train.counts[side].characters // copies for side in SIDES}
+    characters = {
+        side: {chr(code): int(count[code]) for code in np.flatnonzero(count)} for side, count in counts.items()
+    }
+    sampled = np.flatnonzero(kept)[:: max(1, int(kept.sum()) // _PROFILED_PAIRS)]
+    return profile_of(sampled_pairs(spool, sampled), characters)
 
 
 def _require_replaceable(place: Path, request: Request, *, overwrite: bool) -> None:
@@ -302,7 +317,7 @@ def _finish(
         files[f"{name}/{path.name}"] = stored_file(path)
         entries[side] = StoredVocabulary(name, subwords.vocab_size, subwords.sha256)
     write_json(folder / _REPORT, report)
-    files[_REPORT] = stored_file(folder / _REPORT)
+    files |= {name: stored_file(folder / name) for name in (_REPORT, PROFILE)}
     for split in splits.values():
         files |= split.files
     manifest = Manifest(

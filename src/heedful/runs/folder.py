@@ -19,13 +19,16 @@ from heedful.errors import CheckpointError, TrainingError
 from heedful.files import LOCK, foreign_files, locked, read_small, reason, require_only_ours, write_file
 from heedful.runs.descriptions import MODEL, OPTIMIZER, RUN, STATE, STATUS, read_own, read_state
 from heedful.runs.metrics import METRICS
+from heedful.text.profile import PROFILE, read_profile, write_profile
 
 BUNDLED = Path(__file__).parent.parent / "bundled"
 DEFAULT_MODEL = "en-de-small"
 """The model where none is named."""
 AVERAGED, CARD = "averaged", "README.md"
 _CHECKPOINTS = "checkpoints"
-SUBWORD_FILES = tuple(f"{folder}/{TOKENIZER}" for folder in ("tokenizer", "source-tokenizer", "target-tokenizer"))
+_VOCABULARIES = ("tokenizer", "source-tokenizer", "target-tokenizer")
+TEXT_FILES = (PROFILE, *(f"{folder}/{TOKENIZER}" for folder in _VOCABULARIES))
+"""What a run takes over from its corpus."""
 
 
 def bundled_models() -> dict[str, Path]:
@@ -98,8 +101,11 @@ def subword_file(run: Path, stored: StoredVocabulary) -> bytes:
     return content
 
 
-def copy_subwords(source: Path, run: Path, vocabularies: StoredVocabularies) -> None:
-    """Copy the subwords of a corpus, or of a run, into a run that does not have them: the files and nothing else."""
+def copy_text_files(source: Path, run: Path, vocabularies: StoredVocabularies) -> None:
+    """Copy the subwords and the profile of a corpus, or of a run, into a run that does not have them."""
+    profile = read_profile(source)
+    if profile is not None and not (run / PROFILE).exists():
+        write_profile(run, profile)
     for stored in {vocabularies.source, vocabularies.target}:
         content, place = subword_file(source, stored), run / stored.folder / TOKENIZER
         with contextlib.suppress(CheckpointError):
@@ -121,7 +127,7 @@ def locked_run(run: Path) -> Iterator[None]:
         try:
             run.mkdir(parents=True, exist_ok=True)
             # What a run leaves that was killed before its run.json is nothing.
-            if not (run / RUN).exists() and (foreign := foreign_files(run, ours=SUBWORD_FILES)):
+            if not (run / RUN).exists() and (foreign := foreign_files(run, ours=TEXT_FILES)):
                 found = f"no {RUN} in it, but {', '.join(foreign[:3])}"
                 raise TrainingError(f"{run} holds other files and is not a run ({found}): give another folder")
             stack.enter_context(locked(run, error=TrainingError, busy=f"another process is training in {run}"))
@@ -146,7 +152,7 @@ def remove_run(run: Path, *, corpus: Path) -> None:
     weights = [AVERAGED, *(f"{_CHECKPOINTS}/{entry.folder.name}" for entry in entries(run))]
     checkpoints = [f"{folder}/{name}" for folder in weights for name in (MODEL, OPTIMIZER, STATE)]
     events = [path.relative_to(run).as_posix() for path in run.rglob("events.out.tfevents.*")]  # TensorBoard's
-    ours = [RUN, STATUS, METRICS, "curves.png", "report.html", *SUBWORD_FILES, *checkpoints, *events]
+    ours = [RUN, STATUS, METRICS, "curves.png", "report.html", *TEXT_FILES, *checkpoints, *events]
     require_only_ours(run, ours=ours, error=TrainingError, what="run")
     for path in sorted(run.iterdir(), key=lambda path: path.name == RUN):
         if path.is_dir() and not path.is_symlink():

@@ -22,17 +22,18 @@ from heedful.runs.descriptions import MODEL, RUN, STATE, Languages, RunDescripti
 from heedful.runs.folder import (
     AVERAGED,
     CARD,
-    SUBWORD_FILES,
-    copy_subwords,
+    TEXT_FILES,
+    copy_text_files,
     entries,
     model_folder,
     newest_weights,
     subword_file,
 )
 from heedful.runs.lists import languages
+from heedful.text.profile import Profile, read_profile
 from heedful.text.subwords import Subwords
 
-_FILES = (RUN, CARD, f"{AVERAGED}/{MODEL}", f"{AVERAGED}/{STATE}", *SUBWORD_FILES)
+_FILES = (RUN, CARD, f"{AVERAGED}/{MODEL}", f"{AVERAGED}/{STATE}", *TEXT_FILES)
 """All that a bundle may hold."""
 
 
@@ -48,6 +49,8 @@ class SavedModel:
     """On the CPU, in the precision it was trained in."""
     source_subwords: Subwords
     target_subwords: Subwords
+    profile: Profile | None = None
+    """What its training text was like; None for a model from before there were profiles."""
 
     @property
     def config(self) -> Config:
@@ -78,7 +81,8 @@ def read_model(place: Path | str) -> SavedModel:
     with torch.device("meta"):
         model = Transformer(known.config.model, vocab_size=known.vocab_size, source_vocab_size=known.source_vocab_size)
     load_weights(model, checkpoint.model, where=str(weights_from), assign=True)
-    return SavedModel(run, weights_from, checkpoint.step, known, model.eval(), *read_subwords(run, known))
+    subwords = read_subwords(run, known)
+    return SavedModel(run, weights_from, checkpoint.step, known, model.eval(), *subwords, read_profile(run))
 
 
 def read_subwords(run: Path, description: RunDescription) -> tuple[Subwords, Subwords]:
@@ -165,7 +169,7 @@ def write_bundle(
     description = replace(known, **secret, bundle=True, languages=spoken or languages(known))
     try:
         with new_folder(folder, error=CheckpointError) as place:
-            copy_subwords(saved.run, place, description.vocabularies)
+            copy_text_files(saved.run, place, description.vocabularies)
             (place / AVERAGED).mkdir()
             known = {"step": saved.step, "scheduled": False, "storage": storage, "state": {}}
             write_tensors(place / AVERAGED, {MODEL: weights}, **known)

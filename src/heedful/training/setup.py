@@ -33,7 +33,7 @@ from heedful.runs.descriptions import (
     read_run,
     write_run,
 )
-from heedful.runs.folder import copy_subwords, remove_run
+from heedful.runs.folder import copy_text_files, remove_run
 from heedful.runs.metrics import cut_metrics
 from heedful.runs.models import load_weights, read_model
 from heedful.text.subwords import Subwords
@@ -174,7 +174,7 @@ def claim_folder(prepared: Prepared, *, report: Reporter) -> Checkpoint | None:
             remove_run(task.run, corpus=task.data)
         if (task.run / RUN).exists():
             _require_same(task, corpus, report)
-            copy_subwords(task.data, task.run, corpus.manifest.vocabularies)
+            copy_text_files(task.data, task.run, corpus.manifest.vocabularies)
         else:
             _describe_run(task, corpus, environment(prepared.trainer.precision.device, world))
     barrier(world)
@@ -191,7 +191,7 @@ def claim_folder(prepared: Prepared, *, report: Reporter) -> Checkpoint | None:
 
 def _describe_run(task: Task, corpus: Corpus, machine: dict[str, Any]) -> None:
     vocabularies = corpus.manifest.vocabularies
-    copy_subwords(task.data, task.run, vocabularies)
+    copy_text_files(task.data, task.run, vocabularies)
     description = RunDescription(
         heedful=__version__,
         preset=task.preset,
