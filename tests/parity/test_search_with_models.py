@@ -16,8 +16,9 @@ from heedful.model.transformer import Transformer
 from heedful.search.attention_maps import attention_weights
 from heedful.search.cached_decoder import CachedDecoder
 from heedful.search.engine import Hypothesis, Sentence
-from heedful.search.model_search import ModelSearch, forced_log_probabilities, greedy_translations
+from heedful.search.model_search import ModelSearch, greedy_translations
 from heedful.search.options import SearchOptions
+from heedful.search.scoring import forced_log_probabilities
 from heedful.symbols import END, START
 
 VOCAB = 24

@@ -50,7 +50,8 @@ def test_what_is_written_is_what_is_said(
     assert code == 0
     facts: dict[str, Any] = json.loads(out)
     assert files_in(output) == {
-        *("run.json", "README.md", "tokenizer/tokenizer.json", "averaged/model.safetensors", "averaged/state.json")
+        *("run.json", "README.md", "profile.json", "tokenizer/tokenizer.json"),
+        *("averaged/model.safetensors", "averaged/state.json"),
     }
     weights = output / "averaged" / "model.safetensors"
     assert facts["weights"]["sha256"] == hashlib.sha256(weights.read_bytes()).hexdigest()

@@ -55,7 +55,7 @@ class PretendedModel(Translator):
     def __init__(self, said: list[str]) -> None:
         self.said = dict(zip(SOURCES, said, strict=True))
 
-    def hypotheses(self, lines: Iterable[str], options: Any) -> Iterator[list[Translation]]:  # pyright: ignore
+    def hypotheses(self, lines: Iterable[str], options: Any, **_: Any) -> Iterator[list[Translation]]:  # pyright: ignore
         assert options == SearchOptions(beam_size=3)
         for line in lines:
             yield [Translation(self.said[line], [3] * 2 * len(self.said[line].split())), Translation("worse", [3])]

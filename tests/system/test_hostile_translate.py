@@ -24,7 +24,8 @@ from heedful.evaluation.alignments import words_of
 from heedful.files import sha256
 from heedful.runs.descriptions import read_state, write_state
 from heedful.search import translator as translator_module
-from heedful.search.lines import Translation, cut
+from heedful.search.lines import Translation
+from heedful.text.sentences import cut
 
 LINES = [" ".join(words) for words in toy_sentences(12, seed=5)]
 
@@ -160,8 +161,8 @@ def test_a_long_sentence_among_many_lines_loses_none_of_them(
     "line", ["One two three four. Five six", "seven" * 9, "犬。猫。" * 9, "a b " * 40, "x" * 30 + " y"]
 )
 def test_a_line_is_cut_into_parts_that_fit_and_lose_nothing(line: str) -> None:
-    spans = cut(line, fits=lambda text: len(text) <= 12)
-    assert "".join(line[begin:end] for begin, end, _ in spans) == line
+    spans = cut(line, range(1, len(line) + 1), most=12)  # one subword a character
+    assert "".join(line[begin:end] for begin, end, _ in spans).strip() == line.strip()
     assert all(len(line[begin:end].strip()) <= 12 for begin, end, _ in spans)
 
 
@@ -258,9 +259,9 @@ def test_a_forbidden_word_leaves_longer_words_alone(german: heedful.Translator) 
 
 def test_weights_that_are_not_numbers_say_so_and_forbidden_texts_say_so(translator: heedful.Translator) -> None:
     with pytest.raises(SearchError, match="are not numbers"):
-        translator._translations([[]], translator.options)
+        translator._require_some([], translator.options)
     with pytest.raises(SearchError, match="holds a forbidden text"):
-        translator._translations([[]], translator.forbidding(["ba"]))
+        translator._require_some([], translator.forbidding(["ba"]))
 
 
 def test_a_model_whose_weights_are_not_numbers_is_refused(

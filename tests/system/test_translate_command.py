@@ -23,12 +23,12 @@ from tests.training_toys import toy_sentences
 
 import heedful
 from heedful.cli.main import main
-from heedful.errors import SearchError
 from heedful.runs import folder as names
 from heedful.search import translator as translator_module
-from heedful.search.engine import Hypothesis
+from heedful.search.lines import line_translations
 from heedful.search.options import SearchOptions
-from heedful.search.translator import Translation, distinct
+from heedful.search.translator import Translation
+from heedful.text.sentences import Layout
 
 LINES = [" ".join(words) for words in toy_sentences(40, seed=77)]
 
@@ -65,7 +65,7 @@ def test_arguments_a_file_and_standard_input_give_the_same(
 ) -> None:
     lines = [*LINES[:6], "", "  ", LINES[6]]
     expected = "".join(f"{text}\n" for text in translator.translate(lines))
-    assert expected.split("\n")[6:8] == ["", ""]
+    assert expected.split("\n")[6:8] == ["", "  "]
     with gzip.open(tmp_path / "input.gz", "wt") as file:
         file.write("".join(f"{line}\n" for line in lines))
     options = ("--model", model, "--precision", "float64", "--threads", "1")
@@ -102,7 +102,8 @@ def test_columns_and_json_say_the_same(
 def test_those_that_read_the_same_are_given_once_where_the_best_of_them_stands() -> None:
     spelled = [("ja", -0.1), ("nein", -0.2), ("ja", -0.3), ("doch", -0.4), ("nein", -0.5)]
     translations = [Translation(text, score, score, ()) for text, score in spelled]
-    assert [(one.text, one.score) for one in distinct(translations)] == [("ja", -0.1), ("nein", -0.2), ("doch", -0.4)]
+    found = line_translations(Layout(("", ""), ("yes",)), [translations], most=9)
+    assert [(one.text, one.score) for one in found] == [("ja", -0.1), ("nein", -0.2), ("doch", -0.4)]
 
 
 def test_as_many_as_the_beam_holds_are_looked_at_for_the_few_that_are_wanted(translator: heedful.Translator) -> None:
@@ -280,12 +281,9 @@ def test_files_of_different_length_are_refused(model: Path, tmp_path: Path, caps
     assert "one has 1 lines and" in errors
 
 
-def test_a_translation_is_one_line(translator: heedful.Translator) -> None:
+def test_what_a_model_says_is_one_line(translator: heedful.Translator) -> None:
     line_end = tuple(translator.saved.target_subwords.encode(["a\nb"])[0].tolist())
-    parts = [[Hypothesis(np.array(line_end), -1.0, -1.0, np.zeros(1, np.int64))]]
-    assert translator._translations(parts, SearchOptions())[0].text == "a b"
-    with pytest.raises(SearchError, match="are not numbers"):
-        translator._translations([[]], SearchOptions())
+    assert translator._text(np.array(line_end)) == "a b"
 
 
 def test_the_first_translation_waits_for_nothing_that_it_does_not_need(model: Path) -> None:

@@ -15,7 +15,9 @@ from heedful.cli.options import AsJson, Flag, Overwrite, Quiet, more, whole_numb
 from heedful.cli.standard_input import standard_input
 from heedful.cli.terminal import new_text, print_json, print_text, progress, require_place, say
 from heedful.errors import SearchError, TextError
+from heedful.text.numerals import differing_numerals
 from heedful.text.reading import require_readable, text_lines
+from heedful.text.sentences import Split
 
 if TYPE_CHECKING:
     from heedful.search.translator import Translation, Translator
@@ -33,6 +35,8 @@ def translate(
     alignment: Annotated[Flag, _MORE] = False,
     alignment_layer: Annotated[int | None, whole_number(1, 10_000), _MORE] = None,
     prefix: Annotated[str, _MORE] = "",
+    split: Annotated[Split | None, _MORE] = None,
+    as_is: Annotated[Flag, _MORE] = False,
     as_json: AsJson = False,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -41,14 +45,16 @@ def translate(
 ) -> None:
     """Translate text with a trained model.
 
-    The text is the arguments, the lines of --input, or the lines of standard input. Translations come in the order of
-    the input, one line each; an empty line stays empty. A line of more than 256 subwords is translated sentence by
-    sentence; a longer sentence is cut between words, which is said on standard error. With --n-best, --scores or
-    --alignment a line has more columns, separated by tabs: the number of the input line (with --n-best), the score
-    (with --scores), the translation, the alignment. With --json it is one JSON object.
+    The text is the arguments, the lines of --input, or the lines of standard input. It is translated sentence by
+    sentence, and comes out with the line breaks, white space and list marks it had. URLs, e-mail addresses,
+    placeholders such as {0} or %s, tags, code in backticks, emoji and letters that the model has not learned are
+    carried through as they are. A sentence of more than 256 subwords is cut, which is said on standard error. With
+    --n-best, --scores or --alignment a line has more columns, separated by tabs: the number of the input line (with
+    --n-best), the score (with --scores), the translation, the alignment. With --json it is one JSON object, which also
+    says where the numbers of source and translation differ.
 
     Args:
-        text: What to translate; each argument is one line.
+        text: What to translate; each argument may have many lines.
         input_: A text file, plain or compressed (.gz, .xz, .zst), instead.
         output: Write here instead of standard output.
         n_best: Translations of each line, best first; those that read the same are given once. Searched with that many
@@ -58,6 +64,10 @@ def translate(
         alignment_layer: The layer of the decoder that --alignment looks at, counted from 1; the last when not given, or
             the last but one if there are more than three.
         prefix: What every translation begins with.
+        split: What the text is taken apart into: sentences, lines or nothing (never); what the model was trained on
+            when not given, which most often is sentences.
+        as_is: Give the model the text as it stands: nothing is carried through, and CAPITALS stay. So it is always with
+            --alignment.
 
     Examples:
         heedful translate "A dog runs through the snow."
@@ -76,20 +86,26 @@ def translate(
     blocks: Iterable[Iterable[str]] = [text_lines(input_)] if input_ else [text]
     if not text and not input_:
         blocks = standard_input(greeting=_greeting(model, translator))
-    done = 0
+    as_is = as_is or alignment
+    done, any_text = 0, False
     with new_text(output) as write, progress(unit="lines", quiet=quiet or not input_) as report:
         for block in blocks:
             given, sources = itertools.tee(block)
-            found = translator.hypotheses(given, options, prefix=prefix, first=done)
+            found = translator.hypotheses(given, options, prefix=prefix, first=done, split=split, as_is=as_is)
             for translations, source in zip(found, sources, strict=True):
                 done += 1
-                aligned = translator.alignments(source, translations, layer=alignment_layer) if alignment else None
+                any_text = any_text or any(map(str.isalpha, source))
+                aligned = None
+                if alignment:
+                    aligned = translator.alignments(source, translations, layer=alignment_layer, split=split)
                 if as_json:
                     write(_as_json(done, source, translations, aligned))
                 else:
                     for line in _columns(done, translations, aligned, numbered=n_best > 1, scores=scores):
                         write(line)
                 report("translated", done, total)
+    if done and not any_text:
+        say("there was nothing to translate: the input is empty, or holds numbers and signs alone", quiet=quiet)
 
 
 def _greeting(model: ModelOptions, translator: Translator) -> str:
@@ -106,9 +122,11 @@ def _columns(
     for place, translation in enumerate(translations):
         columns = [str(number)] if numbered else []
         columns += [f"{translation.score:.4f}"] if scores else []
-        columns.append(translation.text)
+        before = len(columns)
         columns += [aligned[place]] if aligned else []
-        yield "\t".join(columns)
+        # Only a translation alone may have many lines.
+        text = " ".join(translation.text.splitlines()) if columns else translation.text
+        yield "\t".join([*columns[:before], text, *columns[before:]])
 
 
 def _as_json(number: int, source: str, translations: list[Translation], aligned: list[str] | None) -> str:
@@ -116,6 +134,8 @@ def _as_json(number: int, source: str, translations: list[Translation], aligned:
     for place, translation in enumerate(translations):
         scores = {"score": translation.score, "log_probability": translation.log_probability}
         found.append({"text": translation.text, **scores, "subwords": len(translation.ids)})
+        if differing := differing_numerals(source, translation.text):
+            found[-1]["numbers_differ"] = differing
         if aligned:
             found[-1]["alignment"] = aligned[place]
     return json.dumps({"line": number, "source": source, "translations": found}, ensure_ascii=False)

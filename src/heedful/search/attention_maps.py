@@ -6,16 +6,17 @@ The weights are those of the search, computed for all positions at once; a test 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from heedful.evaluation.alignments import Links, Word, aligning_layer, hard_alignment, soft_alignment, word_weights
 from heedful.model.attention_kernels import Attend, AttentionChoice, Where, equation_1_choice
 from heedful.model.transformer import Transformer
-from heedful.search.model_search import forced_log_probabilities
+from heedful.search.scoring import forced_log_probabilities
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +56,25 @@ def attention_weights(
         "cross": _stacked(seen[layers + 1 :: 2], len(target) + 1, len(source) + 1),
     }
     return float(values.sum()), weights
+
+
+def word_links(
+    model: Transformer,
+    ids: tuple[np.ndarray, np.ndarray],
+    words: tuple[Sequence[Word], Sequence[Word]],
+    *,
+    layer: int | None = None,
+    half: bool = False,
+) -> Links:
+    """Which source word each target word attends to most, of ids and words of both sides.
+
+    ``layer``: the decoder layer that is asked, counted from 1; `aligning_layer` when not given.
+    """
+    if not all(words):
+        return frozenset()
+    _, weights = attention_weights(model, *ids, half=half)
+    cross_HTS = weights["cross"][(layer or aligning_layer(model.config.decoder_layers)) - 1]
+    return hard_alignment(word_weights(soft_alignment(cross_HTS), source=words[0], target=words[1]))
 
 
 def _stacked(seen: list[Tensor], queries: int, keys: int | None = None) -> np.ndarray:

@@ -1,28 +1,29 @@
-"""A line of text on its way through a model: the parts it is cut into, and what became of it.
+"""A line of text on its way through a model: the parts that are searched for, and what becomes of them.
 
-No model has learned to translate pages: a long line is translated in parts of whole sentences, and a sentence that is
-too long by itself is cut between words, or inside a word where there is no white space.
+A line is taken apart into sentences, and what must not be translated is taken out of these (`heedful.text`); a sentence
+that is too long even so is cut between words, or inside a word where there is no white space.
 """
 
 from __future__ import annotations
 
-import bisect
-import functools
 import itertools
-import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-# A full stop, what may close after it, and then white space; in Chinese and Japanese no space follows.
-_END = re.compile(r"""(?<=[.!?…])["'”’»)\]]*\s+|(?<=[。！？])""")
-_SPACE = re.compile(r"\s+")
+from heedful.evaluation.alignments import Links, Word, words_of
+from heedful.search.engine import Hypothesis
+from heedful.text.carrying import Passage, passage, pieces_of
+from heedful.text.cleaning import clean_line
+from heedful.text.profile import Profile
+from heedful.text.sentences import Layout, Split, cut, layout
+from heedful.text.subwords import Subwords
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A line of the input, or a part of one that is too long."""
+    """What a model is given at a time: a sentence, or a part of one that is too long."""
 
     ids: np.ndarray
     joined: bool = False
@@ -31,62 +32,72 @@ class Part:
     """It was cut off in the middle of a sentence."""
 
 
-def parts_of(line: str, *, encode: Callable[[Sequence[str]], Sequence[np.ndarray]], most: int) -> list[Part]:
-    """The ids of a line, or those of its parts if there are more than so many; none of an empty line."""
-    if not line:
+@dataclass(frozen=True)
+class Line:
+    """A line that is taken apart."""
+
+    layout: Layout
+    passages: list[Passage]
+    """What its sentences have become."""
+    parts: list[list[Part]]
+    """Those of each passage; none where there is nothing to translate."""
+
+
+@dataclass(frozen=True, eq=False)
+class Errand:
+    """A passage on its way through the search."""
+
+    line: int
+    """The place of its line among those that are translated together."""
+    place: int
+    """Its own in the line."""
+    number: int
+    """That of its first part: what samples depend on."""
+    is_first: bool
+    """Of its line, but for those that are not translated."""
+    passage: Passage
+    parts: list[Part]
+
+
+def errands_of(line: Line, place: int, *, first: int) -> Iterator[Errand]:
+    """The passages of the line at this place among lines whose first has this number."""
+    begin = number = first + place << 16
+    for own, parts in enumerate(line.parts):
+        yield Errand(place, own, number, number == begin, line.passages[own], parts)
+        number += len(parts)
+
+
+def without_names(errand: Errand, subwords: Subwords, *, profile: Profile | None, most: int) -> Errand:
+    """The same once more, with nothing in the place of what is carried."""
+    without = passage(errand.passage.source, profile, names=False)
+    return replace(
+        errand, passage=without, parts=parts_of(without.given, subwords, most=most) if without.is_text else []
+    )
+
+
+def line_of(text: str, subwords: Subwords, *, split: Split, as_is: bool, profile: Profile | None, most: int) -> Line:
+    """A line taken apart. ``as_is``: nothing is taken out of it. ``most``: subwords of a part."""
+    carried = [] if as_is else pieces_of(text, profile.source.knows if profile else None)
+    found = layout(text, split=split, whole=[piece.span for piece in carried])
+    cleaned = [clean_line(sentence) for sentence in found.sentences]
+    passages = [Passage(one, one) if as_is else passage(one, profile) for one in cleaned]
+    parts = [parts_of(one.given, subwords, most=most) if as_is or one.is_text else [] for one in passages]
+    return Line(found, passages, parts)
+
+
+def parts_of(text: str, subwords: Subwords, *, most: int) -> list[Part]:
+    """The ids of a text, or those of its parts if there are more than so many; none of an empty text."""
+    if not text:
         return []
-    ids = encode([line])[0]
+    (ids,) = subwords.encode([text])
     if len(ids) <= most:
         return [Part(ids)]
-    spans = cut(line, fits=lambda text: len(encode([text])[0]) <= most)
-    encoded = encode([line[begin:end].strip() for begin, end, _ in spans])
+    spans = cut(text, [end for _, end in subwords.spans(ids)], most=most)
+    encoded = subwords.encode([text[begin:end].strip() for begin, end, _ in spans])
     return [
-        Part(ids, joined=begin > 0 and not line[begin - 1].isspace(), in_sentence=in_sentence)
+        Part(ids, joined=begin > 0 and not text[begin].isspace(), in_sentence=in_sentence)
         for ids, (begin, _, in_sentence) in zip(encoded, spans, strict=True)
     ]
-
-
-def cut(line: str, *, fits: Callable[[str], bool]) -> list[tuple[int, int, bool]]:
-    """Where the parts of a line begin and end: as few as can be, each of whole sentences that fit together.
-
-    The last of the three says whether the part was cut off in the middle of a sentence that does not fit by itself.
-
-    >>> cut("One. Two! Three?", fits=lambda text: len(text) < 12)
-    [(0, 10, False), (10, 16, False)]
-    >>> cut("One two three", fits=lambda text: len(text) < 8)
-    [(0, 8, True), (8, 13, False)]
-    """
-    ends = [*(match.end() for match in _END.finditer(line)), len(line)]
-    spans: list[tuple[int, int, bool]] = []
-    begin = 0
-    while begin < len(line):
-        here = functools.partial(_fits, fits, line, begin)
-        following = ends[bisect.bisect_right(ends, begin) :]
-        end = _last(following, here)
-        in_sentence = end is None
-        if end is None:
-            spaces = [match.end() for match in _SPACE.finditer(line, begin + 1, following[0])]
-            end = _last(spaces, here) or _last(range(begin + 1, following[0] + 1), here) or begin + 1
-        if line[begin:end].strip():
-            spans.append((begin, end, in_sentence))
-        begin = end
-    return spans
-
-
-def _fits(fits: Callable[[str], bool], line: str, begin: int, end: int) -> bool:
-    return fits(line[begin:end].strip())
-
-
-def _last(places: Sequence[int], fitting: Callable[[int], bool]) -> int | None:
-    """The last place that is fitting, if longer texts fit less; looks at few, and at none far beyond it."""
-    low, high = -1, 0
-    while high < len(places) and fitting(places[high]):
-        low, high = high, 2 * high + 1
-    high = min(high, len(places))
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fitting(places[middle]) else (low, middle)
-    return places[low] if low >= 0 else None
 
 
 @dataclass(frozen=True)
@@ -99,7 +110,7 @@ class Translation:
     log_probability: float
     """Of all its subwords and the end symbol."""
     parts: tuple[tuple[int, ...], ...]
-    """The subwords of each part that the line was cut into; of most lines there is one."""
+    """The subwords of each part that the line was cut into; of a single sentence there is one."""
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -107,26 +118,55 @@ class Translation:
         return tuple(itertools.chain(*self.parts))
 
 
-def distinct(translations: Iterable[Translation]) -> list[Translation]:
-    """Without those that read like one before: different subwords may spell the same text."""
+def passage_translations(
+    parts: Sequence[Sequence[Hypothesis]], restored: Callable[[list[np.ndarray]], str | None]
+) -> list[Translation]:
+    """The translations of a passage out of the hypotheses of its parts, best first.
+
+    ``restored``: their text with all that was carried; None where something of it got lost.
+    """
+    found: list[Translation] = []
+    for place in range(max(map(len, parts))):
+        whole = [own[min(place, len(own) - 1)] for own in parts]
+        text = restored([part.ids for part in whole])
+        if text is not None:
+            scores = (sum(part.score for part in whole), sum(part.log_probability for part in whole))
+            found.append(Translation(text, *scores, tuple(tuple(part.ids.tolist()) for part in whole)))
+    return found
+
+
+def line_translations(layout: Layout, passages: Sequence[Sequence[Translation]], *, most: int) -> list[Translation]:
+    """At most so many translations of a line out of those of its passages, no two of which read the same."""
     found: dict[str, Translation] = {}
-    for translation in translations:
-        found.setdefault(translation.text, translation)
-    return list(found.values())
+    for place in range(max(map(len, passages), default=1)):
+        whole = [own[min(place, len(own) - 1)] for own in passages]
+        scores = (sum(one.score for one in whole), sum(one.log_probability for one in whole))
+        parts = tuple(itertools.chain(*(one.parts for one in whole)))
+        text = layout.filled([one.text for one in whole])
+        # Different subwords may spell the same text.
+        found.setdefault(text, Translation(text, float(scores[0]), float(scores[1]), parts))
+    return list(found.values())[:most]
 
 
-@dataclass(frozen=True)
-class Scored:
-    """What a model thinks of a given translation."""
+def line_links(
+    line: Line,
+    translation: Translation,
+    subwords: tuple[Subwords, Subwords],
+    links: Callable[[tuple[np.ndarray, np.ndarray], tuple[list[Word], list[Word]]], Links],
+) -> Links:
+    """The links of a line's words: those of its parts, each after the words of the parts before, and between them.
 
-    log_probability: float
-    """Of all its subwords and the end symbol."""
-    token_log_probabilities: tuple[float, ...]
-    """Of each subword, and last of the end symbol."""
-    pieces: tuple[str, ...]
-    """The subwords as text; the end symbol is not among them."""
-
-    @property
-    def tokens(self) -> int:
-        """Subwords, and one for the end symbol."""
-        return len(self.token_log_probabilities)
+    ``links``: of the ids and the words of a part and its translation.
+    """
+    found: set[tuple[int, int]] = set()
+    source_begin = target_begin = 0
+    translated = iter(translation.parts)
+    for gap, parts in zip(line.layout.gaps, line.parts, strict=False):
+        source_begin, target_begin = source_begin + len(gap.split()), target_begin + len(gap.split())
+        for part in parts:
+            ids = part.ids, np.array(next(translated), np.int64)
+            source, target = (words_of(own.pieces(some)) for own, some in zip(subwords, ids, strict=True))
+            source_begin -= part.joined
+            found |= {(one + source_begin, other + target_begin) for one, other in links(ids, (source, target))}
+            source_begin, target_begin = source_begin + len(source), target_begin + len(target)
+    return frozenset(found)

@@ -19,22 +19,18 @@ from torch import nn
 from heedful.errors import SearchError
 from heedful.model.attention_kernels import padded_attention
 from heedful.model.devices import Captures
-from heedful.model.masks import padded_layout
 from heedful.model.transformer import Transformer
-from heedful.search.cached_decoder import CachedDecoder, padded_ids
+from heedful.search.cached_decoder import CachedDecoder
 from heedful.search.engine import Engine, Hypothesis, Sentence
 from heedful.search.options import SearchOptions
 from heedful.search.required import MOST_REQUIRED, required_shape
 from heedful.search.spelling import Spelling
-from heedful.symbols import START
 
 SLOTS = {"cpu": 32, "cuda": 256}
 """Sentences decoded together when nobody says how many."""
 _ENCODED_TOGETHER = 64
 _MOST_POSITIONS = 1 << 18
 """Positions of the output that are kept at most, over all slots and beams: long sentences get fewer slots."""
-_MOST_SCORES = 1 << 25
-"""Scores (tokens × vocabulary) that are held at a time."""
 _REQUIRED_BEAMS = 16
 """At least, for a sentence whose output must hold given words: they share the beam by what they lack."""
 _CLASSES = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
@@ -221,45 +217,6 @@ def greedy_translations(
         found = {s.number: hypotheses for s, hypotheses in ModelSearch(model).search(sentences, options)}
     # A model that has broken down, whose scores are not numbers, has no hypothesis.
     return [found[number][0].ids if found[number] else np.empty(0, np.int64) for number in range(len(sources))]
-
-
-@torch.inference_mode()
-def forced_log_probabilities(
-    model: Transformer, pairs: Sequence[tuple[np.ndarray, np.ndarray]], *, half: bool = False
-) -> list[np.ndarray]:
-    """For each pair of ids (without control ids) the log-probability of each target word, and last of the end."""
-    results: list[np.ndarray] = [np.empty(0)] * len(pairs)
-    device = model.embedding.weight.device
-    for numbers in _batches(pairs, vocab_size=model.embedding.weight.size(0)):
-        sources, targets = ([pairs[number][side] for number in numbers] for side in (0, 1))
-        source = torch.from_numpy(padded_ids(sources, max(map(len, sources)) + 1)).to(device)
-        wanted = torch.from_numpy(padded_ids(targets, max(map(len, targets)) + 1)).to(device)
-        given = wanted.roll(1, dims=1)
-        given[:, 0] = START
-        # Rows end in their end symbol, which after the shift stands one place too far: nothing attends to it.
-        with torch.autocast(device.type, torch.bfloat16, enabled=half):
-            source_layout, target_layout = padded_layout(source), padded_layout(given)
-            memory = model.encode(source, source_layout)
-            logits = model.embedding.logits(model.decode(given, memory, target_layout, source_layout))
-        logits = logits.float() if half else logits
-        chosen = logits.gather(2, wanted[..., None]).squeeze(2) - logits.logsumexp(-1)
-        for row, number in enumerate(numbers):
-            results[number] = chosen[row, : len(pairs[number][1]) + 1].double().cpu().numpy()
-    return results
-
-
-def _batches(pairs: Sequence[tuple[np.ndarray, np.ndarray]], *, vocab_size: int) -> Iterator[list[int]]:
-    """Numbers of pairs of similar length, so many that their scores can be held."""
-    order = sorted(range(len(pairs)), key=lambda number: (len(pairs[number][1]), len(pairs[number][0])))
-    batch: list[int] = []
-    for number in order:
-        longest = len(pairs[number][1]) + 1
-        if batch and (len(batch) + 1) * longest * vocab_size > _MOST_SCORES:
-            yield batch
-            batch = []
-        batch.append(number)
-    if batch:
-        yield batch
 
 
 def _free_memory(device: torch.device) -> int | None:

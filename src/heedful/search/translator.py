@@ -5,13 +5,17 @@ The only place where search and text meet. It reads no files but the model's, an
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
+import re
 import time
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import torch
@@ -19,25 +23,37 @@ import torch
 from heedful.background import Report
 from heedful.errors import SearchError
 from heedful.evaluation.alignments import (
-    Links,
-    aligning_layer,
-    hard_alignment,
+    located_words,
     pharaoh,
-    soft_alignment,
-    word_weights,
-    words_of,
 )
 from heedful.evaluation.translation_scores import perplexity
 from heedful.model.attention_kernels import padded_attention
 from heedful.model.devices import chosen_device, computes_in_half
 from heedful.runs.models import SavedModel, read_model
-from heedful.search.attention_maps import AttentionMaps, attention_weights
+from heedful.search.attention_maps import AttentionMaps, attention_weights, word_links
 from heedful.search.engine import Hypothesis, Sentence
-from heedful.search.lines import Part, Scored, Translation, distinct, parts_of
-from heedful.search.model_search import SLOTS, ModelSearch, forced_log_probabilities, in_half_precision
+from heedful.search.lines import (
+    Errand,
+    Line,
+    Translation,
+    errands_of,
+    line_links,
+    line_of,
+    line_translations,
+    parts_of,
+    passage_translations,
+    without_names,
+)
+from heedful.search.model_search import SLOTS, ModelSearch, in_half_precision
 from heedful.search.options import SearchOptions
+from heedful.search.scoring import Scored, scored_pairs
 from heedful.symbols import END_LABEL
+from heedful.text.capitals import agreement
+from heedful.text.carrying import put_back
 from heedful.text.cleaning import clean_line
+from heedful.text.profile import LanguageCheck
+from heedful.text.sentences import Span, Split
+from heedful.text.subwords import Subwords
 
 _PRECISIONS = ("float32", "float64", "bfloat16")
 BATCHES_AT_ONCE = 16
@@ -48,6 +64,8 @@ MOST_READ_TOKENS = 4096
 """Of a side, where a translation is given: what attention and scores take grows with the square of it."""
 _MOST_SHOWN_TOKENS = 1024
 """Of a given translation whose every attention weight is shown."""
+_ALIKE = 0.8
+"""Of the words of translations, how many must be the same for a model to be good with capitals."""
 _BREAKS = {*map(chr, range(32)), "\x7f", "\x85", "\u2028", "\u2029"}
 
 
@@ -75,6 +93,7 @@ class Translator:
     ) -> None:
         """``notice``: called with what a user should know and that stops nothing."""
         self.saved, self._notice = saved, notice
+        self._language = LanguageCheck(saved.profile) if saved.profile else None
         self.device = chosen_device(device, error=SearchError)
         self.precision = _precision(precision, self.device)
         self.batch_size = batch_size or SLOTS[self.device.type]
@@ -107,79 +126,138 @@ class Translator:
         """How this model is meant to be searched: what its run was configured with."""
         return SearchOptions.of(self.saved.config.search)
 
-    def translate(self, lines: Sequence[str], *, options: SearchOptions | None = None) -> list[str]:
-        """The best translation of each line; an empty line's is empty."""
+    def translate(
+        self,
+        lines: Sequence[str],
+        *,
+        options: SearchOptions | None = None,
+        split: Split | None = None,
+        as_is: bool = False,
+    ) -> list[str]:
+        """The best translation of each text, which may have many lines; white space and line breaks stay.
+
+        ``split``, ``as_is``: see `hypotheses`.
+        """
         if isinstance(lines, str):
             raise SearchError("translate takes a list of lines: give [text] for one")
-        return [best[0].text for best in self.hypotheses(lines, options)]
+        return [best[0].text for best in self.hypotheses(lines, options, split=split, as_is=as_is)]
 
     def hypotheses(
-        self, lines: Iterable[str], options: SearchOptions | None = None, *, prefix: str = "", first: int = 0
+        self,
+        lines: Iterable[str],
+        options: SearchOptions | None = None,
+        *,
+        prefix: str = "",
+        first: int = 0,
+        split: Split | None = None,
+        as_is: bool = False,
     ) -> Iterator[list[Translation]]:
-        """The n best translations of each line, in the order of the lines, as soon as they are there.
+        """The n best translations of each text, in the order of the texts, as soon as they are there.
 
-        ``prefix``: what every translation begins with. ``first``: the number of the first line, on which samples
-        depend.
+        ``prefix``: what every translation begins with. ``first``: the number of the first text, on which samples
+        depend. ``split``: what a text is taken apart into before, sentences, lines, or nothing (never); by default what
+        the model was trained on. ``as_is``: it is translated as it stands, with all that is carried through otherwise.
         """
         options = options or self.options
+        if split not in (None, *get_args(Split)):
+            raise SearchError(f"split {split}: must be {', '.join(get_args(Split))}")
         if broken := _BREAKS.intersection(prefix):
             raise SearchError(f"the prefix {prefix!r:.80} holds {min(broken)!a}: a translation is one line of text")
         lines = iter(lines)
         while block := list(itertools.islice(lines, BATCHES_AT_ONCE * self.batch_size)):
-            yield from self._block(block, options, prefix=prefix, first=first)
+            apart = [self._apart(text, split=split, as_is=as_is) for text in block]
+            self._tell(block, apart, first, as_is=as_is)
+            yield from self._block(apart, options, prefix=prefix, first=first)
             first += len(block)
 
-    def _block(
-        self, lines: list[str], options: SearchOptions, *, prefix: str, first: int
-    ) -> Iterator[list[Translation]]:
-        forced = tuple(self.saved.target_subwords.encode([prefix])[0].tolist())
-        parts = [self._parts(line) for line in lines]
-        for number, own in enumerate(parts, start=first + 1):
-            if any(part.in_sentence for part in own):
+    def _apart(self, text: str, *, split: Split | None, as_is: bool) -> Line:
+        profile = self.saved.profile
+        split = split or (profile.split if profile else "sentences")
+        subwords, most = self.saved.source_subwords, MOST_SOURCE_TOKENS
+        return line_of(text, subwords, split=split, as_is=as_is, profile=profile, most=most)
+
+    def _tell(self, texts: Sequence[str], lines: Sequence[Line], first: int, *, as_is: bool) -> None:
+        """Notice what a user should know of the input."""
+        for number, line in enumerate(lines, start=first + 1):
+            if any(part.in_sentence for own in line.parts for part in own):
                 self._notice(
                     f"line {number:,}: a sentence of more than {MOST_SOURCE_TOKENS} subwords has no full stop to cut "
                     "it at and was cut between words: its translation may be wrong there"
                 )
-        sentences = [
-            Sentence((first + owner << 16) + place, part.ids, forced if place == 0 else ())
-            for owner, own in enumerate(parts)
-            for place, part in enumerate(own)
-        ]
-        found: dict[int, dict[int, list[Hypothesis]]] = {owner: {} for owner in range(len(lines))}
+        if self._language is not None and not as_is:
+            for problem in self._language.problems(texts):
+                self._notice(problem)
+
+    def _block(
+        self, lines: Sequence[Line], options: SearchOptions, *, prefix: str, first: int
+    ) -> Iterator[list[Translation]]:
+        errands = [errand for number, line in enumerate(lines) for errand in errands_of(line, number, first=first)]
+        forced = tuple(self.saved.target_subwords.encode([prefix])[0].tolist())
+        translated: list[dict[int, list[Translation]]] = [{} for _ in lines]
         ready = 0
+        while ready < len(lines):
+            lost: list[Errand] = []
+            for errand, found in itertools.chain(self._found(errands, options, forced), [(None, [])]):
+                if errand is not None and found:
+                    translated[errand.line][errand.place] = found
+                elif errand is not None:
+                    subwords, profile = self.saved.source_subwords, self.saved.profile
+                    lost.append(without_names(errand, subwords, profile=profile, most=MOST_SOURCE_TOKENS))
+                while ready < len(lines) and len(translated[ready]) == len(lines[ready].passages):
+                    own = [translated[ready][place] for place in range(len(translated[ready]))]
+                    yield line_translations(lines[ready].layout, own, most=options.n_best)
+                    ready += 1
+            errands = lost
+
+    def _found(
+        self, errands: Sequence[Errand], options: SearchOptions, forced: tuple[int, ...]
+    ) -> Iterator[tuple[Errand, list[Translation]]]:
+        """Each errand with its translations, as they are finished; without any where a name got lost."""
+        waiting: dict[Sentence, Errand] = {}
+        for errand in errands:
+            if not errand.parts:
+                yield errand, [Translation(errand.passage.source, 0.0, 0.0, ())]
+            for at, part in enumerate(errand.parts):
+                begins = forced if errand.is_first and at == 0 else ()
+                waiting[Sentence(errand.number + at, part.ids, begins)] = errand
         # Of several that are wanted, some may read the same: all that the beam holds are looked at.
         all_of_them = options.method == "beam" and options.n_best > 1
-        results = self._search.search(sentences, replace(options, n_best=options.beam_size) if all_of_them else options)
-        for sentence, hypotheses in itertools.chain(results, [(None, [])]):
-            if sentence is not None:
-                found[(sentence.number >> 16) - first][sentence.number] = hypotheses
-            while ready < len(lines) and len(found[ready]) == len(parts[ready]):
-                own = found.pop(ready)
-                yield self._translations([own[number] for number in sorted(own)], options)
-                ready += 1
+        asked = replace(options, n_best=options.beam_size) if all_of_them else options
+        finished: defaultdict[Errand, dict[int, list[Hypothesis]]] = defaultdict(dict)
+        for sentence, hypotheses in self._search.search(list(waiting), asked):
+            self._require_some(hypotheses, options)
+            errand = waiting[sentence]
+            own = finished[errand]
+            own[sentence.number] = hypotheses
+            if len(own) == len(errand.parts):
+                del finished[errand]
+                parts = [own[number] for number in sorted(own)]
+                yield errand, passage_translations(parts, functools.partial(self._restored, errand))
 
-    def _parts(self, line: str) -> list[Part]:
-        return parts_of(clean_line(line), encode=self.saved.source_subwords.encode, most=MOST_SOURCE_TOKENS)
-
-    def _translations(self, parts: list[list[Hypothesis]], options: SearchOptions) -> list[Translation]:
-        if not parts:
-            return [Translation("", 0.0, 0.0, ())]
-        if not all(parts) and options.forbidden:
+    def _require_some(self, hypotheses: Sequence[Hypothesis], options: SearchOptions) -> None:
+        if not hypotheses and options.forbidden:
             raise SearchError("no translation is left: whatever the model could say holds a forbidden text")
-        if not all(parts):
+        if not hypotheses:
             raise SearchError(f"the scores of {self.saved.weights_from} are not numbers: its training broke down")
-        count = max(map(len, parts))
-        combined = [[own[min(place, len(own) - 1)] for own in parts] for place in range(count)]
-        translations = [
-            Translation(
-                " ".join(self._text(part.ids) for part in whole),
-                sum(part.score for part in whole),
-                sum(part.log_probability for part in whole),
-                tuple(tuple(part.ids.tolist()) for part in whole),
-            )
-            for whole in combined
-        ]
-        return distinct(translations)[: options.n_best]
+
+    def _restored(self, errand: Errand, parts: Sequence[np.ndarray]) -> str | None:
+        """The text of a sentence's parts with all that was carried; None where a name got lost."""
+
+        def came_from() -> list[tuple[Span, Span]]:
+            return self._word_links(errand, parts[0]) if len(parts) == 1 else []
+
+        spoken = self.saved.description.languages
+        text = " ".join(map(self._text, parts))
+        return put_back(errand.passage, text, came_from, language=spoken.target if spoken else None)
+
+    def _word_links(self, errand: Errand, ids: np.ndarray) -> list[tuple[Span, Span]]:
+        """The words of a translation: the place of the source word that each attends to most, and its own."""
+        given, text, source_ids = errand.passage.given, self._text(ids), errand.parts[0].ids
+        source = located_words(given, given.split(), self.saved.source_subwords.spans(source_ids))
+        target = located_words(text, text.split(), self.saved.target_subwords.spans(ids))
+        places = [[match.span() for match in re.finditer(r"\S+", one)] for one in (given, text)]
+        links = word_links(self.model, (source_ids, ids), (source, target), half=self._half)
+        return [(places[0][from_], places[1][to]) for from_, to in sorted(links)]
 
     def _text(self, ids: np.ndarray) -> str:
         """The text of ids, on one line: a line's end inside it would shift every line after it in a file."""
@@ -187,27 +265,9 @@ class Translator:
 
     def scores(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Scored]:
         """What the model thinks of each target as a translation of its source."""
-        pairs = iter(pairs)
-        source_subwords, target_subwords = self.saved.source_subwords, self.saved.target_subwords
         most = min(MOST_READ_TOKENS, self._search.most_positions or MOST_READ_TOKENS)
-        first = 1
-        while block := list(itertools.islice(pairs, BATCHES_AT_ONCE * self.batch_size)):
-            sources = source_subwords.encode([clean_line(source) for source, _ in block])
-            targets = target_subwords.encode([clean_line(target) for _, target in block])
-            longest = [max(len(source), len(target)) + 1 for source, target in zip(sources, targets, strict=True)]
-            too_long = next((place for place, length in enumerate(longest) if length > most), None)
-            given = list(zip(sources, targets, strict=True))[:too_long]
-            for (_, ids), values in zip(
-                given, forced_log_probabilities(self.model, given, half=self._half), strict=True
-            ):
-                pieces = tuple(target_subwords.pieces(ids))
-                yield Scored(float(values.sum()), tuple(float(value) for value in values), pieces)
-            if too_long is not None:
-                raise SearchError(
-                    f"line {first + too_long:,} has {longest[too_long]:,} subwords, its end included; at most {most:,} "
-                    "can be scored: cut it, or leave it out"
-                )
-            first += len(block)
+        together = BATCHES_AT_ONCE * self.batch_size
+        return scored_pairs(self.model, pairs, self._subwords, most=most, together=together, half=self._half)
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Scored]:
         """What the model thinks of each target as a translation of its source."""
@@ -218,10 +278,10 @@ class Translator:
     def measured(
         self, lines: Sequence[str], *, options: SearchOptions | None = None, report: Report = _no_report
     ) -> tuple[list[str], dict[str, str | float]]:
-        """The best translation of each line; and how fast they came, and where. Tokens are subwords and END."""
+        """The best translation of each line as it is; and how fast they came, and where. Tokens: subwords and END."""
         outputs: list[str] = []
         tokens, began = 0, time.perf_counter()
-        for hypotheses in self.hypotheses(lines, options):
+        for hypotheses in self.hypotheses(lines, options, split="never", as_is=True):
             outputs.append(hypotheses[0].text)
             tokens += len(hypotheses[0].ids) + 1
             report("translating", len(outputs), len(lines))
@@ -245,9 +305,19 @@ class Translator:
         numbers = {**per, "log_probability": total, "subwords": subwords, "words": words}
         return {name: number if math.isfinite(number) else None for name, number in numbers.items()}
 
+    def does_capitals(self) -> bool | None:
+        """Whether text in capitals is translated as other text is; None where there is no text to try."""
+        samples = self.saved.profile.samples if self.saved.profile else ()
+        if not samples:
+            return None
+        options = self.options.greedy()
+        usual = self.translate(samples, options=options, as_is=True)
+        in_capitals = self.translate([sample.upper() for sample in samples], options=options, as_is=True)
+        return agreement([one.upper() for one in usual], in_capitals) >= _ALIKE
+
     def attention(self, line: str, *, target: str | None = None, options: SearchOptions | None = None) -> AttentionMaps:
         """Every attention weight of a line and its best translation, or the one that is given."""
-        parts = self._parts(line)
+        parts = parts_of(clean_line(line), self.saved.source_subwords, most=MOST_SOURCE_TOKENS)
         if len(parts) != 1:
             raise SearchError("attention is shown for one sentence: the text is " + ("too long" if parts else "empty"))
         source_ids = parts[0].ids
@@ -284,33 +354,29 @@ class Translator:
                 f"{weights / 2**30:,.1f} GiB; at most {most:,} can be shown: give a shorter one"
             )
 
-    def alignments(self, line: str, translations: Sequence[Translation], *, layer: int | None = None) -> list[str]:
+    def alignments(
+        self,
+        line: str,
+        translations: Sequence[Translation],
+        *,
+        layer: int | None = None,
+        split: Split | None = None,
+    ) -> list[str]:
         """For each translation of a line the source word that each of its words attends to most, in Pharaoh's format.
 
-        ``layer``: the decoder layer that is asked, counted from 1; `aligning_layer` when not given.
+        ``layer``: the decoder layer that is asked, counted from 1; `aligning_layer` when not given. The translations
+        must have been made ``as_is``, with the same ``split``.
         """
         layers = self.saved.config.model.decoder_layers
-        layer = aligning_layer(layers) if layer is None else layer
-        if not 1 <= layer <= layers:
+        if layer is not None and not 1 <= layer <= layers:
             raise SearchError(f"layer {layer}: this model's decoder has layers 1 to {layers}")
-        parts = self._parts(line)
-        return [pharaoh(self._links(parts, translation, layer)) for translation in translations]
+        links = functools.partial(word_links, self.model, layer=layer, half=self._half)
+        apart, subwords = self._apart(line, split=split, as_is=True), self._subwords
+        return [pharaoh(line_links(apart, translation, subwords, links)) for translation in translations]
 
-    def _links(self, parts: Sequence[Part], translation: Translation, layer: int) -> Links:
-        """The links of all parts, each beginning where the words of those before it end."""
-        links: set[tuple[int, int]] = set()
-        source_begin = target_begin = 0
-        for part, ids in zip(parts, translation.parts, strict=True):
-            source_words = words_of(self.saved.source_subwords.pieces(part.ids))
-            target_words = words_of(self.saved.target_subwords.pieces(ids))
-            source_begin -= part.joined
-            if target_words:
-                _, weights = attention_weights(self.model, part.ids, np.array(ids), half=self._half)
-                cross = soft_alignment(weights["cross"][layer - 1])
-                found = hard_alignment(word_weights(cross, source=source_words, target=target_words))
-                links |= {(source + source_begin, target + target_begin) for source, target in found}
-            source_begin, target_begin = source_begin + len(source_words), target_begin + len(target_words)
-        return frozenset(links)
+    @property
+    def _subwords(self) -> tuple[Subwords, Subwords]:
+        return self.saved.source_subwords, self.saved.target_subwords
 
     def forbidding(self, words: Iterable[str], options: SearchOptions | None = None) -> SearchOptions:
         """The options, with these texts forbidden: no translation holds one as a whole word, however it is spelled."""

@@ -28,7 +28,7 @@ _FREQUENT = 1000
 _FUNCTION_WORDS = 150
 """The most frequent of them, by which a language is known."""
 _OFTEN = 100
-"""A character that the training text has less often is not learned: of 19 ç in a million lines none was copied."""
+"""A character that the training text has less often is taken for unknown: 19 ç in a million lines teach nothing."""
 _SAMPLES = 40
 _FEWEST_WORDS, _MORE_WORDS, _FEWEST_LETTERS = 10, 60, 4
 """Of a text whose language is judged, and of what comes after it."""

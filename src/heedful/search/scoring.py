@@ -1,0 +1,107 @@
+"""What a model thinks of translations that are given: the log-probability of every subword (forced decoding)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from heedful.errors import SearchError
+from heedful.model.masks import padded_layout
+from heedful.model.transformer import Transformer
+from heedful.search.cached_decoder import padded_ids
+from heedful.symbols import START
+from heedful.text.cleaning import clean_line
+from heedful.text.subwords import Subwords
+
+_MOST_SCORES = 1 << 25
+"""Scores (tokens × vocabulary) that are held at a time."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What a model thinks of a given translation."""
+
+    log_probability: float
+    """Of all its subwords and the end symbol."""
+    token_log_probabilities: tuple[float, ...]
+    """Of each subword, and last of the end symbol."""
+    pieces: tuple[str, ...]
+    """The subwords as text; the end symbol is not among them."""
+
+    @property
+    def tokens(self) -> int:
+        """Subwords, and one for the end symbol."""
+        return len(self.token_log_probabilities)
+
+
+def scored_pairs(
+    model: Transformer,
+    pairs: Iterable[tuple[str, str]],
+    subwords: tuple[Subwords, Subwords],
+    *,
+    most: int,
+    together: int,
+    half: bool = False,
+) -> Iterator[Scored]:
+    """What the model thinks of each target as a translation of its source.
+
+    ``most``: subwords of a side, its end included. ``together``: pairs that are read before the first is scored.
+    """
+    pairs = iter(pairs)
+    first = 1
+    while block := list(itertools.islice(pairs, together)):
+        sources, targets = (own.encode([clean_line(pair[side]) for pair in block]) for side, own in enumerate(subwords))
+        longest = [max(len(source), len(target)) + 1 for source, target in zip(sources, targets, strict=True)]
+        too_long = next((place for place, length in enumerate(longest) if length > most), None)
+        given = list(zip(sources, targets, strict=True))[:too_long]
+        for (_, ids), values in zip(given, forced_log_probabilities(model, given, half=half), strict=True):
+            yield Scored(float(values.sum()), tuple(map(float, values)), tuple(subwords[1].pieces(ids)))
+        if too_long is not None:
+            raise SearchError(
+                f"line {first + too_long:,} has {longest[too_long]:,} subwords, its end included; at most {most:,} "
+                "can be scored: cut it, or leave it out"
+            )
+        first += len(block)
+
+
+@torch.inference_mode()
+def forced_log_probabilities(
+    model: Transformer, pairs: Sequence[tuple[np.ndarray, np.ndarray]], *, half: bool = False
+) -> list[np.ndarray]:
+    """For each pair of ids (without control ids) the log-probability of each target word, and last of the end."""
+    results: list[np.ndarray] = [np.empty(0)] * len(pairs)
+    device = model.embedding.weight.device
+    for numbers in _batches(pairs, vocab_size=model.embedding.weight.size(0)):
+        sources, targets = ([pairs[number][side] for number in numbers] for side in (0, 1))
+        source = torch.from_numpy(padded_ids(sources, max(map(len, sources)) + 1)).to(device)
+        wanted = torch.from_numpy(padded_ids(targets, max(map(len, targets)) + 1)).to(device)
+        given = wanted.roll(1, dims=1)
+        given[:, 0] = START
+        # Rows end in their end symbol, which after the shift stands one place too far: nothing attends to it.
+        with torch.autocast(device.type, torch.bfloat16, enabled=half):
+            source_layout, target_layout = padded_layout(source), padded_layout(given)
+            memory = model.encode(source, source_layout)
+            logits = model.embedding.logits(model.decode(given, memory, target_layout, source_layout))
+        logits = logits.float() if half else logits
+        chosen = logits.gather(2, wanted[..., None]).squeeze(2) - logits.logsumexp(-1)
+        for row, number in enumerate(numbers):
+            results[number] = chosen[row, : len(pairs[number][1]) + 1].double().cpu().numpy()
+    return results
+
+
+def _batches(pairs: Sequence[tuple[np.ndarray, np.ndarray]], *, vocab_size: int) -> Iterator[list[int]]:
+    """Numbers of pairs of similar length, so many that their scores can be held."""
+    order = sorted(range(len(pairs)), key=lambda number: (len(pairs[number][1]), len(pairs[number][0])))
+    batch: list[int] = []
+    for number in order:
+        longest = len(pairs[number][1]) + 1
+        if batch and (len(batch) + 1) * longest * vocab_size > _MOST_SCORES:
+            yield batch
+            batch = []
+        batch.append(number)
+    if batch:
+        yield batch
