@@ -6,8 +6,8 @@ for each of its parameters and that the text is not too small for. Batches are s
 The rate rises for a tenth of them and then falls in a straight line to nothing, which needs an end that is known: a few
 real steps are timed here.
 
-On a GPU the speed after compiling is not known before it, so there the rate follows Equation 3, which suits any end,
-and the minutes end the run. What was asked for by name stays as it was asked for, and the rest is fitted to it.
+On a GPU the speed of captured steps is not known before them, so there the rate follows Equation 3, which suits any
+end, and the minutes end the run. What was asked for by name stays as it was asked for, and the rest is fitted to it.
 """
 
 from __future__ import annotations
@@ -50,10 +50,8 @@ _PEAK = 0.512
 _VALIDATIONS, _CHECKPOINTS, _AVERAGED = 10, 25, 3
 _USED = 0.95
 """The share of the time that steps and validations are to take: no machine keeps its pace."""
-_COMPILED = 2.0
-"""How much faster a GPU is taken to be than the probe, once its layers are compiled."""
-_COMPILE_FROM = 10
-"""Minutes: in fewer, compiling does not pay."""
+_CAPTURED = 2.0
+"""How much faster a GPU is taken to be than the probe, once its steps are captured."""
 _LEAST_STEPS, FEW_STEPS = 10, 1000
 """Fewer are no run; fewer than the latter will hardly translate."""
 _LAST_SECONDS = 2.0
@@ -214,7 +212,6 @@ def _scheduled(room: _Room, config: Config, *, tokens_per_second: float, seconds
         keep_last=_AVERAGED,
         average_last=_AVERAGED,
         log_steps=max(1, min(50, steps // 40)),
-        compile=room.seconds >= 60 * _COMPILE_FROM,
     )
     return Fit(room.resolved(replace(config, training=fitted)), steps, steps / an_epoch)
 
@@ -224,5 +221,4 @@ def _tokens_per_second(room: _Room, config: Config, device: torch.device) -> flo
     from heedful.planning.probe import timed_steps  # torch takes seconds to load
 
     tokens, seconds = timed_steps(room.corpus.folder, config, device=device, enough=min(2.0, 0.005 * room.seconds))
-    faster = _COMPILED if room.on_gpu and room.seconds >= 60 * _COMPILE_FROM else 1.0
-    return faster * tokens / seconds
+    return (_CAPTURED if room.on_gpu else 1.0) * tokens / seconds

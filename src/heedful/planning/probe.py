@@ -1,6 +1,6 @@
 """A short probe of how fast this machine trains a model: a few real steps over real batches, rehearsed.
 
-Everything is what `heedful train` would build, so what it would refuse is refused here. But nothing is compiled, and a
+Everything is what `heedful train` would build, so what it would refuse is refused here. But nothing is captured, and a
 CPU gets only a few sentences of a step. What is measured is a rate in operations a second, which scales to any number
 of tokens; the update, which does not grow with them, is not counted.
 """
@@ -51,7 +51,7 @@ def probed_speed(data: Path, config: Config, *, device: torch.device) -> Speed:
             tokens += batch.target_tokens
     name, most, rate = device_name(device), matmul_flops(device, trainer.precision.dtype), flops / seconds
     about = (
-        f"a probe here ({name}): {STEPS} steps of {tokens // STEPS:,} target tokens, nothing compiled, "
+        f"a probe here ({name}): {STEPS} steps of {tokens // STEPS:,} target tokens, nothing captured, "
         f"{rate / most:.0%} of what a large matrix product reached; scaled in proportion to the work, and no time lost "
         "between processes"
     )

@@ -283,7 +283,6 @@ class Loop:
         parameters = sum(parameter.numel() for parameter in model.parameters())
         tokens = f"{self._training.source_tokens:,} source and {self._training.target_tokens:,} target tokens"
         micro = f" in {self._training.micro_batches} micro-batches" if self._training.micro_batches > 1 else ""
-        compiles = {"compiles": "its layers first, which may take a minute"} if self._trainer.captures else {}
         return {
             "model": f"{parameters:,} parameters",
             "attention": str(model.attention),
@@ -291,7 +290,6 @@ class Loop:
             + (f", {self._world.size} processes" if self._world.size > 1 else ""),
             "data": f"{len(self._batches.corpus):,} pairs, {schedule.steps_per_epoch:,} steps an epoch",
             "batch": f"at most {tokens}{micro}",
-            **compiles,
         }
 
 
