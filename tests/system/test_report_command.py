@@ -55,7 +55,7 @@ def test_the_scores_are_those_of_the_validation_text(
     assert facts["report"] == str(run / "report.html")
     assert facts["problems"] == []
     page = Page((run / "report.html").read_text(encoding="utf-8"))
-    assert f"{values['BLEU']:.2f} on the corpus's validation text" in page.text
+    assert f"{values['BLEU']:.1f} BLEU" in page.text
     assert "the text that the run was watched with" in page.text
     by_chrf = sorted(CHRF().sentence_score(o, [r]).score for o, r in zip(outputs, references, strict=True))
     shown = [float(number) for number in re.findall(r"line [\d,]+, chrF ([\d.]+)", page.text)]
@@ -76,8 +76,9 @@ def test_other_text_and_another_checkpoint_can_be_scored(run: Path, capsys: pyte
     assert reported(run, *arguments) == 0
     assert capsys.readouterr().out == f"{page} is written\n"
     text = Page(page.read_text(encoding="utf-8")).text
-    assert f"3 sentences: {texts[0]} and {texts[1]}" in text
-    assert f"{checkpoint}, step 10" in text
+    assert "3 sentences: test.en and test.de" in text
+    assert f"run/checkpoints/{checkpoint.name}, step 10" in text
+    assert str(run.parent) not in text
     assert "the text that the run was watched with" not in text
     assert "greedy: the most probable subword each time" in text
     assert "No attention is shown: attention is shown for one sentence: the text is empty" in text

@@ -46,9 +46,9 @@ def test_the_pointer_reads_step_and_value(page: Any, run: Path) -> None:
     box = figure.locator("> svg").bounding_box()
     page.mouse.move(box["x"] + 0.97 * box["width"], box["y"] + box["height"] / 2)
     last = read_metrics(run).train[-1], read_metrics(run).validation[-1]
-    expected = f"step 20: training (smoothed, with dropout) {last[0].loss:.4g}"
+    expected = f"step 20: training (with dropout) {last[0].loss:.4g}"
     assert figure.locator("output").inner_text().startswith(expected)
-    assert f"validation (not smoothed) {last[1].loss:.4g}" in figure.locator("output").inner_text()
+    assert f"validation (without) {last[1].smoothed_loss:.4g}" in figure.locator("output").inner_text()
     page.mouse.move(1, 1)
     assert figure.locator("output").inner_text() == ""
 

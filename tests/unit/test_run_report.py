@@ -16,12 +16,12 @@ from tests.trained_toys import train_toy
 
 from heedful.errors import CheckpointError
 from heedful.report.curves import metric_charts
-from heedful.report.pages import page_file
-from heedful.report.run_page import run_page, run_sections
+from heedful.report.pages import differing, page_file
+from heedful.report.run_page import headline, run_page, run_sections
 from heedful.runs.record import run_record, validation_text
 
 SETTINGS = ("training.validation_steps=10", "training.samples=2", "training.log_steps=5", "training.best_by=bleu")
-TITLES = ["The run", "Data", "Training", "Scores", "Translations", "Learning-rate schedule", "Positional encodings",
+TITLES = ["The run", "Translations", "Training", "Scores", "Data", "Learning-rate schedule", "Positional encodings",
           "Configuration", "Versions and hardware", "To repeat it"]  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def test_a_whole_run_has_every_section(run: Path) -> None:
     assert links == [f"#{anchor}" for anchor in ids]
     assert record.corpus is not None
     pairs = len(set((record.corpus.folder.parent / "train.source").read_text().splitlines()))  # the others are copies
-    for expected in ("finished: all 20 steps are done", f"{pairs} pairs of", "Python", "heedful train", "preset: 64"):
+    for expected in ("finished: all 20 steps are done", f"{pairs} pairs", "Python", "heedful train", "preset: 64"):
         assert expected in page.text
     for score in scores.report.scores:
         assert score.signature in page.text
@@ -107,7 +107,21 @@ def test_hostile_text_stays_text(run: Path) -> None:
 KNOWN = {
     *("html", "head", "meta", "title", "style", "body", "header", "nav", "main", "section", "article", "footer"),
     *("h1", "h2", "h3", "p", "a", "b", "i", "bdi", "span", "div", "mark", "wbr", "pre", "code", "dl", "dt", "dd"),
-    *("table", "thead", "tbody", "tr", "th", "td", "figure", "figcaption", "output", "script"),
+    *(
+        "small",
+        "details",
+        "summary",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "figure",
+        "figcaption",
+        "output",
+        "script",
+    ),
     *("svg", "g", "text", "path", "rect", "image", "defs", "use", "clippath"),
 }
 
@@ -141,7 +155,7 @@ def test_a_run_that_has_just_begun_has_a_page(run: Path, content: str | None) ->
 def test_a_corpus_that_is_gone_or_another_one_is_not_described(run: Path, tmp_path: Path) -> None:
     stored = json.loads((run / "run.json").read_text())["data"]
     change(run / "run.json", data={**stored, "folder": str(tmp_path / "gone")})
-    assert f"there is no folder {tmp_path / 'gone'}" in page_of(run).text
+    assert "there is no folder gone" in page_of(run).text
     change(run / "run.json", data={**stored, "manifest_sha256": "0"})
     page = page_of(run)
     assert "now holds another corpus" in page.text
@@ -175,7 +189,74 @@ def test_a_run_of_before_versions_were_recorded_says_what_its_checkpoints_know(r
 
 def test_what_was_typed_is_shown(run: Path) -> None:
     change(run / "run.json", command={"words": ["heedful", "train", "my corpus"], "folder": "/somewhere"})
-    assert "As it was typed, in /somewhere:heedful train 'my corpus'" in page_of(run).text
+    assert "As it was typed:heedful train 'my corpus'" in page_of(run).text
+
+
+def test_a_page_names_no_folder_of_the_machine_that_trained(run: Path) -> None:
+    words = ["heedful", "train", f"{run.parent}/corpus", "--output", str(run)]
+    change(run / "run.json", command={"words": words, "folder": str(run.parent)}, init=f"{run.parent}/earlier/run")
+    (run / "metrics.jsonl").write_text("nonsense\n")  # a problem that names its file
+    record = run_record(run)
+    assert record.corpus is not None
+    text = run_page("Run", run_sections(record, why_not=f"{run}/checkpoints is empty"))
+    assert "metrics.jsonl, line 1" in text
+    assert "heedful train corpus" in text.replace("&#34;", "")
+    for folder in (run.parent, record.corpus.folder.parent):
+        assert str(folder) not in text
+        assert str(folder) not in Page(text).text  # where a line may be broken inside a name
+
+
+def test_the_first_screen_says_how_good_how_long_on_what_and_how_large(run: Path) -> None:
+    sentences = ["a b c", "d e", "f g h i"]
+    record = run_record(run)
+    scores = toy_scores(sentences, ["a b c", "d x", "y z"], sentences)
+    told = {question: (answer, about) for question, answer, about in headline(record, scores)}
+    bleu = scores.report.scores[0]
+    assert told["how good"][0] == f"{bleu.value:.1f} BLEU"
+    assert bleu.interval is not None
+    assert told["how good"][1].startswith(f"95 %: {bleu.interval.low:.1f} – {bleu.interval.high:.1f}; 3 sentences")
+    assert told["how long"][1] == "20 of 20 steps; finished: all 20 steps are done"
+    assert told["on what text"][0].endswith(" pairs")
+    assert told["how large"] == (
+        f"{record.run.parameters / 1e6:.1f} million parameters",
+        "1 + 2 layers of 32, on CPU, 1 thread",
+    )  # pyright: ignore
+    best = min((line.loss, line.step) for line in record.metrics.validation)
+    assert headline(record, None)[0][1].endswith(" bleu")  # what the run was watched by
+    assert best
+
+
+def test_a_page_begins_with_a_sentence_and_marks_what_differs(run: Path) -> None:
+    scores = toy_scores(["a b c", "d e", "f g h i"], ["a b c", "d x", "y z"], ["a b c", "d e", "f g h i"])
+    text = run_page("Run", run_sections(run_record(run), scores))
+    first = text[text.index('class="numbers"') : text.index('id="translations"')]
+    assert first.count('class="links"') == 2  # the picture, and its place
+    assert "d <mark>x</mark>" in first
+    assert "d <mark>e</mark>" in first
+    assert '<details><summary><h2 id="configuration">' in text
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "parts"),
+    [
+        ("a red house", "a green house!", [("a ", False), ("red", True), (" house", False)]),
+        ("same", "same", [("same", False)]),
+        ("", "a", []),
+        ("a b", "", [("a b", True)]),
+        ("我们好", "我好", [("我", False), ("们", True), ("好", False)]),
+        ("10\u202f000 €", "10\u202f000 €", [("10\u202f000 €", False)]),
+    ],
+)
+def test_what_differs_is_told_word_by_word(text: str, other: str, parts: list[tuple[str, bool]]) -> None:
+    assert differing(text, other) == parts
+
+
+def test_the_size_of_the_vocabulary_is_that_of_the_vocabulary(run: Path) -> None:
+    record = run_record(run)
+    assert record.config.data.vocab_size != record.description.vocab_size
+    (section,) = [one for one in run_sections(record) if one.title == "Configuration"]
+    row = section.content[section.content.index("<code>vocab_size</code>") :][:80]
+    assert f"<td>{record.description.vocab_size:,}</td>" in row
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
@@ -188,7 +269,7 @@ def test_the_charts_hold_what_was_measured(run: Path) -> None:
     charts = {chart.title: chart for chart in metric_charts(run_record(run).metrics)}
     for title, kind, key in (
         ("Loss", "train", "loss"),
-        ("Loss", "validation", "loss"),
+        ("Loss", "validation", "smoothed_loss"),
         ("Perplexity", "validation", "perplexity"),
         ("BLEU", "validation", "bleu"),
         ("Learning rate", "train", "learning_rate"),
@@ -198,7 +279,7 @@ def test_the_charts_hold_what_was_measured(run: Path) -> None:
         assert list(series.points) == [(line["step"], line[key]) for line in lines if line["kind"] == kind]
     speeds = [line["wall"]["tokens_per_second"] for line in lines if line["kind"] == "train"]
     assert [value for _, value in charts["Speed"].series[0].points] == speeds
-    best = min((line["loss"], line["step"]) for line in lines if line["kind"] == "validation")
+    best = min((line["smoothed_loss"], line["step"]) for line in lines if line["kind"] == "validation")
     (mark,) = [one for one in charts["Loss"].series if one.kind == "mark"]
     assert mark.points == [(best[1], best[0])]
 

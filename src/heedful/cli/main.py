@@ -44,7 +44,7 @@ GROUPS = {
     "How training goes": {
         "runs": "List the training runs below a folder: state, progress, loss, and the best validation so far.",
         "curves": "Draw how a training run went, or is going, into curves.png in its folder.",
-        "report": "Describe a run in one HTML page: data, curves, scores, translations, how to repeat it.",
+        "report": "Describe a run in one HTML page: how good, how long, on what; or two runs beside each other.",
     },
     "How good a model is": {
         "evaluate": "Score a model, or translations that you have: BLEU, chrF and TER, each with its margin of error.",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from heedful.cli.model_options import ModelOptions, SearchChoices
-from heedful.cli.options import AsJson, Examples, Flag, Overwrite, Quiet
+from heedful.cli.options import AsJson, Examples, Flag, Overwrite, Quiet, whole_number
 from heedful.cli.terminal import print_result, progress
 from heedful.errors import CheckpointError, CorpusError, ReportError, SearchError
 from heedful.evaluation.counts import language_of, require_language
@@ -18,11 +20,12 @@ if TYPE_CHECKING:
     from heedful.report.run_scores import RunScores, ScoredText
     from heedful.runs.record import RunRecord
 
-PAGE = "report.html"
+PAGE, COMPARED = "report.html", "compared.html"
 
 
 def report(
     run: Path,
+    other: Path | None = None,
     /,
     *,
     source: Path | None = None,
@@ -31,64 +34,108 @@ def report(
     examples: Examples = 3,
     language: str | None = None,
     no_scores: Flag = False,
+    live: Flag = False,
+    port: Annotated[int | None, whole_number(1, 65_535)] = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
     model: ModelOptions = ModelOptions(),  # noqa: B008
     search: SearchChoices = SearchChoices(),  # noqa: B008
 ) -> None:
-    """Describe a run in one HTML page: data, curves, scores, translations, how to repeat it.
+    """Describe a run in one HTML page: how good, how long, on what; or two runs beside each other.
 
-    The page is complete in itself and prints well. A run that is still going on can be described too. The scores are
-    those of the corpus's validation text unless other text is given. --json prints where the page is, its sections and
-    the scores.
+    It begins with four numbers and a translation; then come translations, curves, scores, data, and how to repeat it.
+    The page is complete in itself and prints well. A run that is still going on can be described too, and with --live
+    be watched. The scores are those of the corpus's validation text, of two runs that of the first, unless other text
+    is given. --json prints where the page is, its sections and the scores.
 
     Args:
         run: The folder that `heedful train` made, or a model that `heedful models` lists.
+        other: A second run to set beside it.
         source: Score the translations of this text instead of the validation text.
         reference: How --source should be translated; line n belongs to line n.
-        output: Where to write the page; report.html in the run's folder when not given, or here for a model that comes
-            with heedful.
+        output: Where to write the page. When not given: report.html in the run's folder, or here for a model that comes
+            with heedful; compared.html here for two runs.
         examples: How many of the best, the middling and the worst translations to show, each with its attention.
         language: The language of the reference, such as de, for the paper-style BLEU; by default the reference's name
             tells, or else the run's corpus.
         no_scores: Translate nothing, which takes most of the time.
+        live: Write nothing, and show the page of a run in progress in a browser on this machine, always as it is now,
+            until Ctrl-C.
+        port: Where --live is to be found; a free one when not given.
 
     Examples:
         heedful report run
         heedful report run --source test.en --reference test.de --output test.html --examples 5
+        heedful report run-a run-b
+        heedful report run --live
     """
     asked = _asked(source, reference, language=language)
     named = asked is not None or model.model is not None
     if no_scores and named:
         raise ReportError("--no-scores translates nothing: leave out --source, --reference and --model, or --no-scores")
+    if other is not None and model.model is not None:
+        raise ReportError("--model names a checkpoint of one run, and two runs were given: leave one of them out")
+    if port is not None and not live:
+        raise ReportError(f"--port {port} is where --live is to be found: give both")
+    if live:
+        if named or other is not None or output is not None:
+            raise ReportError(
+                "--live shows one run and translates nothing: give no second run, text, model or --output"
+            )
+        _serve(run, port=port or 0, as_json=as_json)
+        return
     search.asked()  # what cannot be honoured is said before anything is read
     from heedful.files import require_free
     from heedful.report.run_page import run_sections, write_run_page
     from heedful.runs.folder import model_folder
     from heedful.runs.record import run_record
 
-    given, run = run, model_folder(run)
+    records = [run_record(model_folder(one)) for one in (run, other) if one is not None]
+    folder = records[0].folder
     # Nothing is written among the files of heedful itself.
-    path = output or (run / PAGE if given == run else Path(PAGE))
-    record = run_record(run)
+    path = output or (Path(COMPARED) if other else folder / PAGE if folder == run else Path(PAGE))
     require_free(path, overwrite=overwrite, error=ReportError)
-    scores, why_not = None, "--no-scores was given"
+    scores, why_not = [], "--no-scores was given"
     if not no_scores:
         try:
-            text = asked or _validation_text(record, language)
-            text = dataclasses.replace(text, language=text.language or _target_language(record))
-            scores = _scores(text, _model_of(run, model), search, examples=examples, quiet=quiet)
+            text = asked or _validation_text(records, language)
+            shown = 0 if other else examples
+            scores = [_scores(one, text, model, search, examples=shown, quiet=quiet) for one in records]
         except (CheckpointError, CorpusError, SearchError) as error:
             if named:  # where the user named a text or a model, it is an error
                 raise
             why_not = str(error)
-    sections = run_sections(record, scores, why_not=why_not)
-    write_run_page(f"Run {run.absolute().name}", sections, path, overwrite=overwrite)
-    problems = [*record.problems, *([f"no scores: {why_not}"] if scores is None else [])]
+    title = " and ".join(record.folder.absolute().name for record in records)
+    compared: dict[str, Any] = {}
+    if other is None:
+        sections = run_sections(records[0], *scores, why_not=why_not)
+    else:
+        from heedful.report.two_runs import ScoredRun, two_runs_sections
+
+        pair = [ScoredRun(record, scores[place] if scores else None) for place, record in enumerate(records)]
+        sections, found = two_runs_sections(*pair, why_not=why_not)
+        compared = {"comparisons": found, "other": _described(scores[1] if scores else None)}
+    write_run_page(f"{'Runs' if other else 'Run'} {title}", sections, path, overwrite=overwrite)
+    problems = [problem for record in records for problem in record.problems]
+    problems += [] if scores else [f"no scores: {why_not}"]
     facts = {"report": path, "sections": [section.title for section in sections], "problems": problems}
     said = [*(f"note: {problem}" for problem in problems), f"{path} is written"]
-    print_result(facts | _described(scores), as_json=as_json, show="\n".join(said))
+    shown = facts | _described(scores[0] if scores else None) | compared
+    print_result(shown, as_json=as_json, show="\n".join(said))
+
+
+def _serve(run: Path, *, port: int, as_json: bool) -> None:
+    """Show the page of a run until Ctrl-C."""
+    from heedful.report.live import live_server
+    from heedful.runs.descriptions import read_run
+
+    read_run(run)  # what is no run is said now, and not in the browser
+    with live_server(run, port=port) as server:
+        address = f"http://127.0.0.1:{server.server_port}/"
+        print_result({"address": address}, as_json=as_json, show=f"{address} shows {run} as it is now; Ctrl-C ends it")
+        with contextlib.suppress(KeyboardInterrupt):
+            server.serve_forever()
 
 
 def _asked(source: Path | None, reference: Path | None, *, language: str | None) -> ScoredText | None:
@@ -104,7 +151,7 @@ def _asked(source: Path | None, reference: Path | None, *, language: str | None)
         raise ReportError(f"{missing} is missing: a text to score has both, --source and --reference")
     lines = aligned_lines(source, reference)
     test = TestSet(lines[reference], lines[source])
-    return ScoredText(test, f"{source} and {reference}", language or language_of(reference))
+    return ScoredText(test, f"{source.name} and {reference.name}", language or language_of(reference))
 
 
 def _model_of(run: Path, model: ModelOptions) -> ModelOptions:
@@ -119,29 +166,27 @@ def _model_of(run: Path, model: ModelOptions) -> ModelOptions:
     return model
 
 
-def _scores(text: ScoredText, model: ModelOptions, search: SearchChoices, *, examples: int, quiet: bool) -> RunScores:
+def _scores(
+    record: RunRecord, text: ScoredText, model: ModelOptions, search: SearchChoices, *, examples: int, quiet: bool
+) -> RunScores:
     from heedful.report.run_scores import measured_scores
+    from heedful.runs.lists import languages
 
-    translator = model.translator()
-    options = search.options(translator)
+    translator = _model_of(record.folder, model).translator()
+    spoken, options = languages(record.description), search.options(translator)
+    own = dataclasses.replace(text, language=text.language or (spoken.target if spoken else None))
     with progress(unit="sentences", quiet=quiet) as reached:
-        return measured_scores(translator, text, options=options, examples=examples, report=reached)
+        return measured_scores(translator, own, options=options, examples=examples, report=reached)
 
 
-def _validation_text(record: RunRecord, language: str | None) -> ScoredText:
-    """That of the run's corpus."""
+def _validation_text(records: Sequence[RunRecord], language: str | None) -> ScoredText:
+    """That of the first run's corpus."""
     from heedful.report.run_scores import ScoredText
     from heedful.runs.record import validation_text
 
-    test = validation_text(record)
-    return ScoredText(test, "the corpus's validation text", language, is_validation=True)
-
-
-def _target_language(record: RunRecord) -> str | None:
-    from heedful.runs.lists import languages
-
-    spoken = languages(record.description)
-    return spoken.target if spoken else None
+    test = validation_text(records[0])
+    whose = "the corpus's" if len(records) == 1 else f"{records[0].folder.absolute().name}'s"
+    return ScoredText(test, f"{whose} validation text", language, is_validation=True)
 
 
 def _described(scores: RunScores | None) -> dict[str, Any]:

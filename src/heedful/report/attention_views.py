@@ -19,7 +19,7 @@ import numpy as np
 from markupsafe import Markup
 
 from heedful.errors import ReportError
-from heedful.evaluation.alignments import Links, soft_alignment
+from heedful.evaluation.alignments import Links, soft_alignment, word_weights, words_of
 from heedful.evaluation.heads import head_table
 from heedful.files import require_free, write_file
 from heedful.report.drawing import ABOVE, add_axes, add_cells, add_scale, colour, new_figure, png, svg
@@ -45,6 +45,10 @@ PICTURES = (*(f"{kind}.png" for kind in KINDS), _ALIGNMENT)
 
 _CELL, _LETTERS = 15.0, 11.0
 """Width of a subword's row, and the height of its letters."""
+_LINKS, _ROW = 110.0, 24.0
+"""Width of the lines between words, and the height of a word's row."""
+_FAINT_LINK = 0.12
+"""Words that attend less to each other have no line."""
 LONGEST_LABEL = 24
 """Characters of a label; a longer subword is cut."""
 _HEAD, _GAP = 96.0, 10.0
@@ -113,6 +117,26 @@ def attention_map(
         xs, ys = (np.array(side) - 0.5 for side in corners)
         axes.plot(column + xs, row + ys, color=colour("mark"), linewidth=2, clip_on=False)
     return figure
+
+
+def links_picture(weights_TS: np.ndarray, *, source: Sequence[str], target: Sequence[str]) -> Markup:
+    """The words of a sentence and of its translation in two columns, and a line from each to what it attends to."""
+    words = words_of(source), words_of(target)
+    weights = word_weights(weights_TS, source=words[0], target=words[1])
+    rows = max(map(len, words)) or 1
+    figure = new_figure(_LINKS, _ROW * rows)
+    axes = add_axes(figure, (0, 0, _LINKS, _ROW * rows), xlim=(-1, 1), ylim=(rows, 0))
+    axes.set_axis_off()
+    # The shorter side is spread over the height of the longer one.
+    places = [[(place + 0.5) * rows / len(side) for place in range(len(side))] for side in words]
+    for row, column in np.argwhere(weights >= _FAINT_LINK):
+        weight = float(weights[row, column])
+        ends = [places[0][column], places[1][row]]
+        axes.plot([-0.9, 0.9], ends, color=colour("accent"), alpha=min(1.0, weight), linewidth=1 + 2 * weight)
+    for x, side, at, align in ((-1, words[0], places[0], "right"), (1, words[1], places[1], "left")):
+        for name, y in zip(labels([word.text for word in side]), at, strict=True):
+            axes.text(x, y, name, fontsize=14, ha=align, va="center_baseline")
+    return svg(figure, label="which words of the translation attend to which of the source", kind="links")
 
 
 def weight_scale() -> Markup:

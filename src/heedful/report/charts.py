@@ -23,7 +23,7 @@ Point = tuple[float, float]
 
 WIDTH, HEIGHT = 400.0, 230.0
 """A phone shows it in its own size, nearly."""
-_LEFT, _TOP, _RIGHT, _BOTTOM = 44.0, 24.0, 8.0, 36.0
+_LEFT, _TOP, _RIGHT, _BOTTOM = 46.0, 30.0, 8.0, 38.0
 FEW_POINTS = 40
 """A line of fewer points shows each of them."""
 _COLUMNS = 400
@@ -163,8 +163,8 @@ def _new_axes(figure: MatplotlibFigure, *, x_label: str, y_label: str, left: flo
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]))
         axis.set_major_formatter(FuncFormatter(lambda value, _: number_text(value)))
-    words = {"fontsize": 11, "color": colour("soft")}
-    axes.set_title(y_label, loc="left", x=-_LEFT / box[2], **words)
+    words = {"fontsize": 12, "color": colour("soft")}
+    axes.set_title(y_label, loc="left", x=-_LEFT / box[2], pad=10, **words)
     axes.set_xlabel(f"{x_label} →", loc="right", **words)
     axes.grid(axis="y", color=colour("rule"), linewidth=1)
     axes.set_axisbelow(True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +22,8 @@ from heedful.runs.metrics import Metrics, TrainLine, ValidationLine, measured, r
 _CURVES = "curves.png"
 _SHOWN_VALIDATIONS = 8
 """Validations whose translations are shown, spread evenly over the run."""
+_SMOOTHED = "What training minimises: label smoothing is part of it, of both."
+_NOT_SMOOTHED = "Of the likelihood alone, without label smoothing, of both."
 _TITLE, _CAPTION = 30.0, 24.0
 """Room above all charts of the picture, and above each of them."""
 
@@ -44,18 +46,36 @@ def metric_charts(metrics: Metrics) -> list[Chart]:
 
     skipped = [line.step for line in metrics.train if line.skipped > 0]
     across = "Lines across: steps without a finite loss and gradient, which were skipped." if skipped else ""
-    losses = _both(metrics, "loss", ("training (smoothed, with dropout)", "validation (not smoothed)"))
-    perplexities = _both(metrics, "perplexity", ("training", "validation"))
+    losses, perplexities = _both(metrics, "loss", "smoothed_loss"), _both(metrics, "perplexity", "perplexity")
     norm = "norm, mean of the steps between, logarithmic"
     charts = [
-        Chart("Loss", "loss a target token (nats)", losses, top=_after_the_fall(losses[0].points)),
-        Chart("Perplexity", "perplexity a subword, logarithmic", perplexities, logarithmic=True),
+        Chart("Loss", "loss a target token (nats)", losses, top=_after_the_fall(losses[0].points), note=_SMOOTHED),
+        Chart("Perplexity", "perplexity a subword, logarithmic", perplexities, logarithmic=True, note=_NOT_SMOOTHED),
         _bleu_or_memory(metrics),
         alone("Learning rate", "learning rate", "learning_rate", from_zero=True),
         alone("Gradient norm", norm, "gradient_norm", logarithmic=True, verticals=skipped, note=across),
         alone("Speed", "target tokens a second", "wall.tokens_per_second", from_zero=True),
     ]
     return [replace(chart, x_end=_last_step(metrics)) for chart in charts]
+
+
+def compared_charts(runs: Mapping[str, Metrics]) -> list[Chart]:
+    """The same figures of two runs in one chart each; those that were measured."""
+
+    def both(title: str, label: str, part: str, key: str, **options: Any) -> Chart:
+        kinds = zip(runs.items(), ("train", "validation"), strict=True)
+        lines = [Series(name, _points(getattr(metrics, part), key), kind) for (name, metrics), kind in kinds]
+        return Chart(title, label, lines, **options)
+
+    loss, seconds = "loss a target token (nats)", "target tokens a second"
+    return [
+        both("Validation loss", loss, "validation", "loss", note="Without label smoothing and dropout."),
+        both("Validation BLEU", "BLEU (greedy search)", "validation", "bleu", from_zero=True),
+        both("Training loss", loss, "train", "negative_log_likelihood", note="Without label smoothing, with dropout."),
+        both("Learning rate", "learning rate", "train", "learning_rate", from_zero=True),
+        both("Gradient norm", "norm, logarithmic", "train", "gradient_norm", logarithmic=True),
+        both("Speed", seconds, "train", "wall.tokens_per_second", from_zero=True),
+    ]
 
 
 def write_curves(run_folder: Path) -> Path:
@@ -127,10 +147,11 @@ def _points(lines: Sequence[TrainLine | ValidationLine], key: str) -> list[Point
     return list({line.step: (line.step, measured(line, key)) for line in lines}.values())
 
 
-def _both(metrics: Metrics, key: str, names: tuple[str, str]) -> list[Series]:
+def _both(metrics: Metrics, of_train: str, of_validation: str) -> list[Series]:
     """What is measured in training and in validation, and the lowest of the latter."""
-    train, validation = Series(names[0], _points(metrics.train, key)), _points(metrics.validation, key)
-    return [train, Series(names[1], validation, "validation"), *_best(validation, min)]
+    train = Series("training (with dropout)", _points(metrics.train, of_train))
+    validation = Series("validation (without)", _points(metrics.validation, of_validation), "validation")
+    return [train, validation, *_best(validation.points, min)]
 
 
 def _bleu_or_memory(metrics: Metrics) -> Chart:

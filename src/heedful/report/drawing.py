@@ -52,7 +52,7 @@ def add_axes(figure: Figure, box: Box, **settings: Any) -> Axes:
     """Axes in a part of the sheet or beside it, with small soft numbers and no frame."""
     (width, height), (left, top, wide, high) = figure.get_size_inches() * _PER_INCH, box
     axes = figure.add_axes((left / width, 1 - (top + high) / height, wide / width, high / height))
-    axes.tick_params(length=0, pad=5, labelsize=11, labelcolor=colour("soft"))
+    axes.tick_params(length=0, pad=5, labelsize=12, labelcolor=colour("soft"))
     axes.spines[:].set_visible(False)
     axes.patch.set_visible(False)
     axes.set(**settings)

@@ -9,8 +9,9 @@ import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from importlib import resources
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -24,12 +25,18 @@ _INVISIBLE = re.compile("[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\ud
 """Characters that no page may hold: controls, and halves of surrogate pairs."""
 
 
+_WORDS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+|\s+|[^\w\s]")
+"""What is compared of two texts: words, marks, and each character where words have no spaces between them."""
+
+
 @dataclass(frozen=True)
 class Section:
     """One part of a page: a title, and HTML below it."""
 
     title: str
     content: Markup
+    folded: bool = False
+    """Only its title is seen until somebody opens it."""
 
     @property
     def anchor(self) -> str:
@@ -37,9 +44,9 @@ class Section:
         return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
 
 
-def section(title: str, template: str, **values: Any) -> Section:
+def section(title: str, template: str, *, folded: bool = False, **values: Any) -> Section:
     """A section made by a template of ``page/``."""
-    return Section(title, Markup(_environment().get_template(template).render(values)))
+    return Section(title, Markup(_environment().get_template(template).render(values)), folded)
 
 
 def fragment(template: str, **values: Any) -> Markup:
@@ -50,7 +57,8 @@ def fragment(template: str, **values: Any) -> Markup:
 def page(template: str, *, style: str, scripts: Sequence[str], **values: Any) -> str:
     """A whole page by a template, with its style sheet and scripts in it."""
     inside = {"style": Markup(page_style(style)), "script": Markup("\n".join(map(page_file, scripts)))}
-    return _INVISIBLE.sub("\ufffd", _environment().get_template(template).render(**inside, **values))
+    values = {"refresh_seconds": 0, **inside, **values}
+    return _INVISIBLE.sub("\ufffd", _environment().get_template(template).render(values))
 
 
 def write_page(path: Path, text: str, *, overwrite: bool = False) -> Path:
@@ -78,7 +86,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"breakable": _breakable, "cut": _cut, "shown": _shown}
+    made.filters |= {"breakable": _breakable, "cut": _cut, "differing": differing, "files": _files, "shown": _shown}
     # tojson writes <, >, & and ' as numbers, so that no text can end the script it stands in.
     made.policies["json.dumps_kwargs"] = {"ensure_ascii": True, "allow_nan": False, "separators": (",", ":")}
     made.globals["version"] = __version__
@@ -90,6 +98,11 @@ def _breakable(value: object) -> Markup:
     return Markup(re.sub(r"([/|])(?=.)", r"\1<wbr>", str(escape(value))))
 
 
+def _files(name: str) -> str:
+    """The name of a text, which may be two files, without the folders in which they lay."""
+    return " | ".join(PurePath(part).name for part in name.split(" | "))
+
+
 def _cut(text: str, most: int) -> str:
     """A text of at most so many characters: a translation that repeats itself can be very long."""
     return text if len(text) <= most else text[: most - 1] + "…"
@@ -98,3 +111,18 @@ def _cut(text: str, most: int) -> str:
 def _shown(value: object) -> object:
     """A value of a table or a list: whole numbers have their thousands marked."""
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def differing(text: str, other: str) -> list[tuple[str, bool]]:
+    """A text in parts, and whether each of them is something that the other text does not have there.
+
+    >>> differing("a red house", "a green house!")
+    [('a ', False), ('red', True), (' house', False)]
+    """
+    ours, theirs = (_WORDS.findall(side) for side in (text, other))
+    parts = []
+    for kind, begin, end, _, _ in SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
+        part = "".join(ours[begin:end])
+        seen = part.rstrip() if kind != "equal" else ""  # a space after a word is no difference to be seen
+        parts += [(seen, True), (part[len(seen) :], False)]
+    return [(part, differs) for part, differs in parts if part]

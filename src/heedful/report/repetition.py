@@ -12,18 +12,6 @@ from heedful.presets import BY_NAME
 from heedful.report.pages import Section, section
 from heedful.runs.record import RunRecord
 
-_MACHINE = {
-    "cuda": "CUDA",
-    "platform": "system",
-    "processor": "processor",
-    "cores": "cores",
-    "memory_gib": "memory",
-    "device": "trained on",
-    "device_memory_gib": "its memory",
-    "threads": "threads",
-    "processes": "processes",
-}
-"""What a run writes down of its machine, and what it is called."""
 _FROM_PYTHON = (
     "The corpus was made from Python, of texts in an order or with fields that one command cannot say. The nearest:"
 )
@@ -44,21 +32,14 @@ def repetition_section(record: RunRecord) -> Section:
         commands.append((about, prepare_command(manifest, output=folder)))
     commands.append(("The run, from the configuration that it recorded:", train_command(record)))
     if typed := record.description.command:
-        commands.append((f"As it was typed, in {typed.folder}:", shlex.join(typed.words)))
-    return section("To repeat it", "commands.html", commands=commands, note=_SAME_BITS)
+        commands.append(("As it was typed:", shlex.join(typed.words)))
+    return section("To repeat it", "commands.html", folded=True, commands=commands, note=_SAME_BITS)
 
 
 def machine_section(record: RunRecord) -> Section:
     """Versions and hardware of the machine that trained."""
-    known, packages = record.environment, record.environment.get("packages")
-    found = {"heedful": record.description.heedful, "Python": str(known.get("python") or "not recorded")}
-    found |= {name: str(version) for name, version in (packages if isinstance(packages, dict) else {}).items()}
-    for key, name in _MACHINE.items():
-        if known.get(key) is not None:
-            found[name] = f"{known[key]}{' GiB' if key.endswith('_gib') else ''}"
-    if peaks := [line.wall.memory_gib for line in record.metrics.train if line.wall.memory_gib]:
-        found["memory used"] = f"{max(peaks):g} GiB at most"
-    return section("Versions and hardware", "facts.html", found=found)
+    used = max((line.wall.memory_gib for line in record.metrics.train if line.wall.memory_gib), default=None)
+    return section("Versions and hardware", "machine.html", folded=True, record=record, used_gib=used)
 
 
 def preset_name(record: RunRecord) -> str:

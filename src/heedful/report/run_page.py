@@ -1,10 +1,10 @@
-"""The page of a run: its sections in their order, in one HTML file that needs nothing but a browser."""
+"""The page of a run: what it came to at a glance, then its sections, in one file that needs nothing but a browser."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,9 @@ from heedful.report.curves import training_section
 from heedful.report.drawing import add_axes, add_cells, add_scale, colour, new_figure, svg
 from heedful.report.pages import Section, page, section, write_page
 from heedful.report.repetition import changed_settings, machine_section, preset_name, repetition_section
-from heedful.report.run_scores import POSITIONS, RunScores, examples_section, scores_section
+from heedful.report.run_scores import POSITIONS, RunScores, scores_section, shown_sentence, translations_section
 from heedful.runs.descriptions import now
+from heedful.runs.lists import languages
 from heedful.runs.record import CorpusRecord, RunRecord
 from heedful.training.optimizer import scheduled_rate
 
@@ -28,42 +29,28 @@ _SAMPLES = 240
 """Steps at which the schedule is drawn."""
 _LONGEST = 200
 """Subwords of an example that are shown."""
-_FIGURES = (
-    ("vocabulary, subwords", "vocabulary", "size", "{:,}"),
-    ("subwords in use", "vocabulary", "used", "{:,}"),
-    ("subwords seen fewer than ten times", "vocabulary", "rare", "{:,}"),
-    ("bytes a subword", "vocabulary", "bytes_per_subword", "{:.2f}"),
-    ("tokens, END included", "lengths", "tokens", "{:,}"),
-    ("mean length", "lengths", "mean", "{:.1f}"),
-    ("median length", "lengths", "median", "{:,}"),
-    ("99 % are at most", "lengths", "p99", "{:,}"),
-    ("longest", "lengths", "longest", "{:,}"),
-    ("distinct characters", "characters", "distinct", "{:,}"),
-    ("validation subwords seen in training", "vocabulary", "validation_coverage", "{:.2%}"),
-    ("validation characters never seen in training", "characters", "validation_unseen", "{:,}"),
-)
-"""What is told of each side: its name, where it stands in the report of cleaning, and how it is written."""
 
 
 def run_sections(record: RunRecord, scores: RunScores | None = None, *, why_not: str = "") -> list[Section]:
     """Everything that can be said of a run. ``why_not``: why there are no scores, where there are none."""
-    return [
+    sections = [
         _overview_section(record, scores),
-        _data_section(record.corpus),
+        *([translations_section(scores, folder=record.folder)] if scores is not None and scores.examples else []),
         training_section(record.metrics),
         scores_section(scores, why_not=why_not),
-        *([examples_section(scores, folder=record.folder)] if scores is not None and scores.examples else []),
+        _data_section(record.corpus),
         _schedule_section(record),
         _positions_section(record, scores),
         _configuration_section(record),
         machine_section(record),
         repetition_section(record),
     ]
+    return [without_folders(one, record) for one in sections]
 
 
-def run_page(title: str, sections: Sequence[Section]) -> str:
-    """The whole page as text."""
-    values = {"title": title, "sections": sections, "made": _clear_time(now())}
+def run_page(title: str, sections: Sequence[Section], *, refresh_seconds: int = 0) -> str:
+    """The whole page as text; with ``refresh_seconds`` a browser asks for it again and again."""
+    values = {"title": title, "sections": sections, "made": _clear_time(now()), "refresh_seconds": refresh_seconds}
     return page("report.html", style="report.css", scripts=("report.js",), **values)
 
 
@@ -72,31 +59,78 @@ def write_run_page(title: str, sections: Sequence[Section], path: Path, *, overw
     return write_page(path, run_page(title, sections), overwrite=overwrite)
 
 
-def _overview_section(record: RunRecord, scores: RunScores | None) -> Section:
-    """What was trained, how far it is, how good, and everything that could not be read."""
-    run, description, model, corpus = record.run, record.description, record.config.model, record.corpus
-    sizes = (
-        f"{model.encoder_layers} + {model.decoder_layers} layers, d_model {model.d_model}, d_ff {model.d_ff}, "
-        f"{model.num_heads} heads"
-    )
-    data, device, best = description.data.folder or "not recorded", record.environment.get("device"), run.best
-    found = {
-        "state": run.state + (f": {run.why}" if run.why else ""),
-        "steps": run.step is not None and f"{run.step:,}" + (f" of {run.steps:,}" if run.steps is not None else ""),
-        "time": run.minutes is not None and duration_text(60 * run.minutes),
-        "begun": _clear_time(description.started or "not recorded"),
-        "model": f"{run.model}: {sizes}" if description.preset else sizes,
-        "parameters": run.parameters is not None and f"{run.parameters:,}",
-        "data": f"{corpus.manifest.splits['train'].pairs:,} pairs of {corpus.folder}" if corpus else data,
-        "began with": description.init and f"the weights of {description.init}",
-        "on": device and str(device),
-        "best validation": best and f"{best.metric} {best.value:.4g} at step {best.step:,}",
-    }
+def headline(record: RunRecord, scores: RunScores | None) -> list[tuple[str, str, str]]:
+    """How good, how long, on what, how large: each a question, its answer and what belongs to it."""
+    run, model, corpus, device = record.run, record.config.model, record.corpus, record.environment.get("device")
+    good = ("–", "nothing has been measured yet")
     if scores is not None:
         score = scores.report.scores[0]
-        found[score.name] = f"{score.value:.2f} on {scores.text.about}"
+        between = f"95 %: {score.interval.low:.1f} – {score.interval.high:.1f}; " if score.interval else ""
+        good = f"{score.value:.1f} {score.name}", f"{between}{scores.report.sentences:,} sentences: {scores.text.about}"
+    elif run.best:
+        good = f"{run.best.value:.4g} {run.best.metric}", f"the best validation, at step {run.best.step:,}"
+    elif record.metrics.train:
+        last = record.metrics.train[-1]
+        good = f"{last.perplexity:.4g} perplexity", f"of the training text at step {last.step:,}; not validated yet"
+    steps = f"{run.step or 0:,}" + (f" of {run.steps:,}" if run.steps is not None else "") + " steps"
+    left = ""
+    if run.state == "running" and run.step and run.steps and run.minutes:
+        left = f", about {duration_text(60 * run.minutes * (run.steps / run.step - 1))} to go"
+    state = run.state + (f": {run.why}" if run.why else left)
+    long = duration_text(60 * run.minutes) if run.minutes is not None else "–", f"{steps}; {state}"
+    spoken = languages(record.description)
+    pair = f"{spoken.source} → {spoken.target}: " if spoken else ""
+    text = "–", f"{pair}the prepared corpus is not there any more"
+    if corpus is not None:
+        names = sorted({PurePath(path).name for one in corpus.manifest.corpora for path in one.paths})
+        text = f"{corpus.manifest.splits['train'].pairs:,} pairs", pair + ", ".join(names)
+    layers = f"{model.encoder_layers} + {model.decoder_layers} layers of {model.d_model}"
+    large = f"{run.parameters / 1e6:.1f} million parameters" if run.parameters is not None else "–"
+    size = large, f"{layers}{f', on {device}' if device else ''}"
+    return [("how good", *good), ("how long", *long), ("on what text", *text), ("how large", *size)]
+
+
+def without_folders(section: Section, *records: RunRecord) -> Section:
+    """The section without the folders in which things lay on the machine that trained: others may read it."""
+    files = [PurePath(path) for record in records for path in _files_of(record)]
+    folders = {str(path.parent) for path in files if path.is_absolute()} - {"/"}
+    content = section.content
+    for folder in sorted(folders, key=len, reverse=True):
+        content = content.replace(Markup.escape(f"{folder}/"), Markup(""))
+    return dataclasses.replace(section, content=content)
+
+
+def _files_of(record: RunRecord) -> list[str]:
+    """Every file and folder that the page of a run may name."""
+    description, corpus = record.description, record.corpus
+    named = [str(record.folder.absolute()), description.data.folder, description.init]
+    named += [f"{description.command.folder}/x", *description.command.words] if description.command else []
+    if corpus is not None:
+        asked = corpus.manifest.configuration
+        named += [path for text in (*corpus.manifest.corpora, *corpus.manifest.validation) for path in text.paths]
+        named += [*asked.exclude, asked.tokenizer]
+    return [path for path in named if path]
+
+
+def _overview_section(record: RunRecord, scores: RunScores | None) -> Section:
+    """The run at a glance: four numbers, one sentence, and everything that could not be read."""
+    description, best = record.description, record.run.best
+    found = {
+        "preset": description.preset,
+        "begun": _clear_time(description.started or "not recorded"),
+        "began with": description.init and f"the weights of {description.init}",
+        "best validation": best and f"{best.metric} {best.value:.4g} at step {best.step:,}",
+    }
     known = {name: text for name, text in found.items() if text}
-    return section("The run", "overview.html", problems=record.problems, found=known)
+    sentence = shown_sentence(record.metrics, scores)
+    return section(
+        "The run",
+        "overview.html",
+        numbers=headline(record, scores),
+        sentence=sentence,
+        problems=record.problems,
+        found=known,
+    )
 
 
 def _data_section(corpus: CorpusRecord | None) -> Section:
@@ -109,8 +143,8 @@ def _data_section(corpus: CorpusRecord | None) -> Section:
         _histogram("Lengths of the validation text", cleaning.get("validation", {}).get("lengths", {})),
     ]
     samples = [(one, [labels(one[side][:_LONGEST]) for side in SIDES]) for one in corpus.samples]
-    shown = {"vocabulary": _vocabulary(cleaning), "lengths": [figure for figure in figures if figure]}
-    return section("Data", "data.html", corpus=corpus, samples=samples, **shown)
+    shown = [figure for figure in figures if figure]
+    return section("Data", "data.html", corpus=corpus, samples=samples, lengths=shown)
 
 
 def _schedule_section(record: RunRecord) -> Section:
@@ -135,6 +169,7 @@ def _schedule_section(record: RunRecord) -> Section:
     return section(
         "Learning-rate schedule",
         "schedule.html",
+        folded=True,
         chart=line_figure(chart),
         scale="" if training.learning_rate_scale == 1 else f"{training.learning_rate_scale:g} · ",
         d_model=d_model,
@@ -153,7 +188,7 @@ def _positions_section(record: RunRecord, scores: RunScores | None) -> Section:
         shown["learned"] = {side: position_map(table) for side, table in tables.items()}
     else:
         shown["sinusoids"] = position_map(positional_encoding(POSITIONS, d_model).numpy())
-    return section("Positional encodings", "positions.html", **shown)
+    return section("Positional encodings", "positions.html", folded=True, **shown)
 
 
 def position_map(table_LD: np.ndarray) -> Markup:
@@ -173,28 +208,24 @@ def position_map(table_LD: np.ndarray) -> Markup:
 def _configuration_section(record: RunRecord) -> Section:
     """Every setting of the run, those marked that its preset has otherwise."""
     differing = changed_settings(record)
+    # What the corpus was prepared with is true, not what the configuration would have asked for.
+    sizes = {getattr(record.description.vocabularies, side).size: None for side in SIDES}
+    prepared = {"vocab_size": " and ".join(f"{size:,}" for size in sizes)}
     parts: dict[str, list[tuple[str | None, ...]]] = {name: [] for name in SECTIONS}
     for name, kind in SECTIONS.items():
         for item in dataclasses.fields(kind):
             value = toml_value(getattr(getattr(record.config, name), item.name))
             was = differing.get(f"{name}.{item.name}")
-            parts[name].append((item.name, value, was, item.metadata["rule"].help))
+            help_text = item.metadata["rule"].help
+            if name == "data" and item.name in prepared:
+                value, was = prepared[item.name], None
+            parts[name].append((item.name, value, was, help_text))
     counted = {"preset": preset_name(record), "differing": len(differing)}
-    return section("Configuration", "configuration.html", parts=parts, **counted)
+    return section("Configuration", "configuration.html", folded=True, parts=parts, **counted)
 
 
 def _clear_time(iso: str) -> str:
     return iso.replace("T", " ").replace("+00:00", " UTC")
-
-
-def _vocabulary(cleaning: dict[str, Any]) -> list[tuple[str, ...]]:
-    rows = [
-        (name, *(form.format(cleaning[part][side][key]) for side in SIDES))
-        for name, part, key, form in _FIGURES
-        if all(key in cleaning.get(part, {}).get(side, {}) for side in SIDES)
-    ]
-    shared = cleaning.get("vocabulary", {}).get("shared")
-    return [("shared vocabulary", *rows[0][1:]), *rows[1:]] if shared and rows else rows
 
 
 def _histogram(title: str, lengths: dict[str, Any]) -> Figure | None:

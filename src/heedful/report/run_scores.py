@@ -15,9 +15,10 @@ from heedful.errors import SearchError
 from heedful.evaluation.alignments import aligning_layer, soft_alignment
 from heedful.evaluation.counts import PAPER_BLEU, WHY_IT_DIFFERS
 from heedful.evaluation.translation_scores import Extremes, ShownSentence, SystemReport, TestSet, system_report
-from heedful.report.attention_views import attention_map, weight_scale
+from heedful.report.attention_views import attention_map, links_picture, weight_scale
 from heedful.report.drawing import svg
 from heedful.report.pages import Section, section
+from heedful.runs.metrics import Metrics, Sample
 
 if TYPE_CHECKING:
     from heedful.background import Report
@@ -68,6 +69,7 @@ class RunScores:
     """Which weights translated."""
     search: SearchOptions
     report: SystemReport
+    outputs: list[str]
     perplexity: Mapping[str, Any]
     speed: Mapping[str, Any]
     layer: int
@@ -93,6 +95,7 @@ def measured_scores(
         weights=f"{saved.weights_from}, step {saved.step:,}",
         search=options,
         report=scored,
+        outputs=outputs,
         perplexity=perplexity,
         speed=speed,
         layer=layer,
@@ -101,15 +104,28 @@ def measured_scores(
     )
 
 
+def shown_sentence(metrics: Metrics, scores: RunScores | None) -> tuple[Sample, Markup | None] | None:
+    """The one translation that a page begins with, and its links: a middling one, not too long. Without scores it is
+    the last that was made at a validation."""
+    drawn = [one for one in scores.examples if one.weights is not None and one.sentence.output] if scores else []
+    if drawn:
+        # A median sentence before others, a short one before long ones.
+        one = min(drawn, key=lambda one: (one.kind != "median", one.sentence.chrf < 1, len(one.source)))
+        text = one.sentence
+        assert one.weights is not None, "it was chosen among those that have them"
+        links = links_picture(one.weights, source=one.source, target=one.target)
+        return Sample(text.source or "", text.reference, text.output), links
+    told = [line.samples[0] for line in metrics.validation if line.samples]
+    return (told[-1], None) if told else None
+
+
 def scores_section(scores: RunScores | None, *, why_not: str) -> Section:
     """The scores with their intervals and signatures; without any, why."""
-    if scores is None:
-        return section("Scores", "scores.html", scores=None, why_not=why_not)
-    differs = "" if PAPER_BLEU in scores.report.left_out else WHY_IT_DIFFERS
-    return section("Scores", "scores.html", scores=scores, found=_facts(scores), why_it_differs=differs)
+    differs = WHY_IT_DIFFERS if scores is not None and PAPER_BLEU not in scores.report.left_out else ""
+    return section("Scores", "scores.html", scores=scores, why_not=why_not, why_it_differs=differs)
 
 
-def examples_section(scores: RunScores, *, folder: Path) -> Section:
+def translations_section(scores: RunScores, *, folder: Path) -> Section:
     """The best, the middling and the worst translations by chrF; ``folder``: the run's."""
     groups: dict[str, list[tuple[Example, Markup | None]]] = {}
     shown = slice(_LONGEST_MAP)
@@ -123,28 +139,7 @@ def examples_section(scores: RunScores, *, folder: Path) -> Section:
     short = min((one.sentence.source or "" for one in scores.examples), key=len, default="")
     more = shlex.join(["heedful", "attention", "--model", str(folder), short]) if short.strip() else ""
     values = {"layer": scores.layer, "scale": weight_scale(), "most": _LONGEST_MAP}
-    return section("Translations", "examples.html", groups=groups, more=more, **values)
-
-
-def _facts(scores: RunScores) -> dict[str, str]:
-    numbers = [(scores.perplexity.get(key), name) for key, name in (("per_subword", "subword"), ("per_word", "word"))]
-    known = [f"{value:,.2f} a {name}" for value, name in numbers if value is not None]
-    sentences, tokens = scores.speed["sentences_per_second"], scores.speed["target_tokens_per_second"]
-    return {
-        "weights": scores.weights,
-        "search": _search(scores.search),
-        "perplexity": f"{', '.join(known) or 'not finite'}, of the references",
-        "length": f"{scores.report.length_ratio:.3f} words for each word of the references",
-        "speed": f"{sentences:,.1f} sentences/s, {tokens:,.0f} target tokens/s on {scores.speed['device']}",
-    }
-
-
-def _search(search: SearchOptions) -> str:
-    if search.method == "greedy":
-        return "greedy: the most probable subword each time"
-    if search.method == "sample":
-        return f"samples, seed {search.seed}, temperature {search.temperature:g}"
-    return f"beam of {search.beam_size}, length penalty α = {search.length_penalty:g}"
+    return section("Translations", "translations.html", groups=groups, more=more, **values)
 
 
 def _with_attention(translator: Translator, found: Extremes, *, layer: int, report: Report) -> list[Example]:

@@ -79,3 +79,6 @@ function readable(figure) {
 }
 
 document.querySelectorAll("figure.chart").forEach((figure) => figure.querySelector("script") && readable(figure));
+
+// Paper has nothing to open.
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((folded) => { folded.open = true; }));

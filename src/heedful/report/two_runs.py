@@ -1,0 +1,90 @@
+"""Two runs beside each other in one page: what each came to, where they differ, and whether that may be luck."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from heedful.config import SECTIONS, toml_value
+from heedful.evaluation.counts import system_counts
+from heedful.evaluation.significance import Comparison, comparisons
+from heedful.evaluation.translation_scores import leads
+from heedful.report.charts import line_figure
+from heedful.report.curves import compared_charts
+from heedful.report.pages import Section, section
+from heedful.report.run_page import headline, without_folders
+from heedful.report.run_scores import RunScores
+from heedful.runs.record import RunRecord
+
+_EXAMPLES = 4
+"""Sentences that are shown where one leads."""
+
+
+@dataclass(frozen=True)
+class ScoredRun:
+    """One of the two; without scores where none could be made."""
+
+    record: RunRecord
+    scores: RunScores | None
+
+
+def two_runs_sections(a: ScoredRun, b: ScoredRun, *, why_not: str = "") -> tuple[list[Section], list[Comparison]]:
+    """What can be said of both, and the scores by which they are compared; both have translated the same text."""
+    names = [f"{letter}: {run.record.folder.absolute().name}" for letter, run in (("A", a), ("B", b))]
+    found: list[Comparison] = []
+    shown = []
+    if a.scores is not None and b.scores is not None:
+        test = a.scores.text.test
+        counts_a, counts_b = (system_counts(one.outputs, test.references) for one in (a.scores, b.scores))
+        found = comparisons(counts_a, counts_b)
+        leading = leads(test, counts_a, counts_b, count=_EXAMPLES)
+        groups = {f"Where {names[0]} leads": leading.a, f"Where {names[1]} leads": leading.b}
+        shown = [section("Translations", "two_translations.html", names=names, groups=groups)]
+    sections = [
+        _overview_section(names, (a, b), found),
+        *shown,
+        _training_section(names, (a, b)),
+        _scores_section(names, a.scores, found, why_not=why_not),
+        _settings_section(names, a.record, b.record),
+    ]
+    return [without_folders(one, a.record, b.record) for one in sections], found
+
+
+def _overview_section(names: Sequence[str], runs: Sequence[ScoredRun], found: Sequence[Comparison]) -> Section:
+    numbers = {name: headline(run.record, run.scores) for name, run in zip(names, runs, strict=True)}
+    problems = [f"{name}: {problem}" for name, run in zip(names, runs, strict=True) for problem in run.record.problems]
+    verdict = ""
+    if found:
+        first, better = found[0], found[0].better()
+        told = f"{abs(first.difference):.1f} {first.name} (p = {first.randomisation_p_value:.4f})"
+        verdict = f"The difference of {told} may be luck: neither is shown to be better."
+        if better:
+            verdict = f"{names['AB'.index(better)]} is better, by {told}."
+    return section("Both runs", "two_overview.html", runs=numbers, problems=problems, verdict=verdict)
+
+
+def _training_section(names: Sequence[str], runs: Sequence[ScoredRun]) -> Section:
+    metrics = {name: run.record.metrics for name, run in zip(names, runs, strict=True)}
+    figures = [figure for chart in compared_charts(metrics) if (figure := line_figure(chart))]
+    return section("Training", "charts.html", charts=figures)
+
+
+def _scores_section(
+    names: Sequence[str], scores: RunScores | None, found: Sequence[Comparison], *, why_not: str
+) -> Section:
+    told = {"about": scores.text.about, "sentences": scores.report.sentences} if scores is not None else {}
+    return section("Scores", "two_scores.html", names=names, compared=found, why_not=why_not, **told)
+
+
+def _settings_section(names: Sequence[str], a: RunRecord, b: RunRecord) -> Section:
+    """The settings that differ, and the sizes that follow from the data."""
+    rows = []
+    for name, kind in SECTIONS.items():
+        for item in dataclasses.fields(kind):
+            values = [toml_value(getattr(getattr(record.config, name), item.name)) for record in (a, b)]
+            rows += [(f"{name}.{item.name}", *values)] if values[0] != values[1] else []
+    for name in ("parameters", "vocab_size", "preset"):
+        values = [getattr(record.description, name) for record in (a, b)]
+        rows += [(name, *values)] if values[0] != values[1] else []
+    return section("Settings that differ", "two_settings.html", names=names, settings=rows)
