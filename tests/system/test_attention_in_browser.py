@@ -25,9 +25,10 @@ def page(browser: Any, tmp_path: Path) -> Iterator[Any]:
 
 def test_arrow_keys_change_layer_and_head_and_stop_at_the_edges(page: Any) -> None:
     title = page.locator("#chosen-title")
-    assert title.inner_text() == "Cross, layer 2, mean of heads"
+    assert title.inner_text() == "Cross, layer 3, mean of heads"  # the layer that aligns
     for key, expected in (
-        ("ArrowLeft", "Cross, layer 2, head 2"),
+        ("ArrowLeft", "Cross, layer 3, head 2"),
+        ("ArrowUp", "Cross, layer 2, head 2"),
         ("ArrowUp", "Cross, layer 1, head 2"),
         ("ArrowUp", "Cross, layer 1, head 2"),
         ("ArrowRight", "Cross, layer 1, mean of heads"),
@@ -42,7 +43,7 @@ def test_the_weight_under_the_pointer_is_read_out(page: Any) -> None:
     box = page.locator("rect.frame").bounding_box()
     queries, keys = MAPS.cross.shape[-2:]
     page.mouse.move(box["x"] + box["width"] * 0.5 / keys, box["y"] + box["height"] * 0.5 / queries)
-    weight = MAPS.cross[1].mean(0)[0, 0]
+    weight = MAPS.cross[2].mean(0)[0, 0]
     assert weight > 0.01
     assert page.locator("#readout").inner_text().endswith(f": {weight:.3f}")
     assert "·A" in page.locator("#readout").inner_text()
@@ -51,10 +52,21 @@ def test_the_weight_under_the_pointer_is_read_out(page: Any) -> None:
 def test_a_subword_alone_shows_its_lines(page: Any) -> None:
     page.get_by_role("button", name="Lines").click()
     page.locator("g.token").first.focus()
-    column = MAPS.cross[1].mean(0)[:, 0]
+    column = MAPS.cross[2].mean(0)[:, 0]
     assert f"{column.max():.3f}" in page.locator("#readout").inner_text()
     shown = [text for text in page.locator("text.weight").all_text_contents() if text]
     assert shown == [f"{weight:.3f}" for weight in column if weight >= 0.01]
+
+
+def test_words_have_the_weights_of_their_subwords_together(browser: Any, tmp_path: Path) -> None:
+    maps = toy_maps([" Trans", "former", " lernt"], [" A", " trans", "former"], layers=1, heads=1)
+    with opened(browser, write_attention_page(maps, tmp_path / "page.html")) as page:
+        page.get_by_role("button", name="Words", exact=True).click()
+        box = page.locator("rect.frame").bounding_box()
+        # The second of three words of the translation attends to the first of three of the source.
+        page.mouse.move(box["x"] + box["width"] / 6, box["y"] + box["height"] / 2)
+        weight = maps.cross[0, 0][1:3, 0:2].sum(1).mean()
+        assert page.locator("#readout").inner_text() == f"transformer → Transformer: {weight:.3f}"
 
 
 def test_the_table_sorts_and_selects(page: Any) -> None:

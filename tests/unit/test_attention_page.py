@@ -120,6 +120,16 @@ def test_labels_show_what_cannot_be_seen() -> None:
     assert max(len(label) for label in shown) == LONGEST_LABEL
 
 
+def test_the_page_opens_on_the_layer_that_aligns_and_knows_the_words() -> None:
+    maps = toy_maps([" Trans", "former", ",", " ja"], [" A", " trans", "former"], layers=6)
+    data = Page(attention_page(maps)).data
+    assert data["layer"] == 5  # the last but one of six
+    cross, decoder = data["kinds"]["cross"]["words"], data["kinds"]["decoder"]["words"]
+    assert cross["keys"] == [["Transformer,", [0, 1, 2]], ["ja", [3]], ["⟨end⟩", [4]]]
+    assert cross["queries"] == decoder["queries"] == [["A", [0]], ["transformer", [1, 2]], ["⟨end⟩", [3]]]
+    assert decoder["keys"] == [["⟨start⟩", [0]], ["A", [1]], ["transformer", [2, 3]]]
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_equal_steps_of_the_scale_look_equal(theme: str) -> None:
     """By CIE's L*, a formula that the scale is not made with."""

@@ -33,10 +33,10 @@ def write_demo_page(plan: DemoPlan, results: DemoResults, *, commands: Sequence[
     picture = base64.b64encode(plan.picture.read_bytes()).decode("ascii")
     sections = [
         section("What this is", "demo_about.html", results=results, notes=after_training(results.training)),
-        section("Scores", "demo_scores.html", scores=scores),
-        Section("How training went", training_section(read_metrics(plan.run)).content),
-        section("Which word is which", "demo_alignment.html", results=results, picture=picture),
         section("Translations", "demo_examples.html", shown=shown),
+        section("Which word is which", "demo_alignment.html", results=results, picture=picture),
+        Section("How training went", training_section(read_metrics(plan.run)).content),
+        section("Scores", "demo_scores.html", scores=scores),
         section("What to try next", "commands.html", commands=commands, note=""),
     ]
     return write_run_page("heedful demo", sections, plan.page, overwrite=True)

@@ -19,12 +19,12 @@ import numpy as np
 from markupsafe import Markup
 
 from heedful.errors import ReportError
-from heedful.evaluation.alignments import Links, soft_alignment, word_weights, words_of
+from heedful.evaluation.alignments import Links, Word, aligning_layer, soft_alignment, word_weights, words_of
 from heedful.evaluation.heads import head_table
 from heedful.files import require_free, write_file
 from heedful.report.drawing import ABOVE, add_axes, add_cells, add_scale, colour, new_figure, png, svg
 from heedful.report.pages import page, write_page
-from heedful.symbols import START_LABEL
+from heedful.symbols import END_LABEL, START_LABEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -165,8 +165,8 @@ def _heads_map(weights_LHQK: np.ndarray) -> Figure:
 def labels(subwords: Sequence[str]) -> list[str]:
     """Each subword as a picture can show it: nothing invisible, nothing that disturbs what stands beside it.
 
-    >>> labels([" Haus", "tür", " ", "\\n", "\\u0301a", "\\u200b"])
-    ['·Haus', 'tür', '·', '⟨a⟩', '◌\\u0301a', '⟨200b⟩']
+    >>> labels([" Haus", "tür", " ", "\\n", "\\u0301a", "\\u200b", "\\u202f", "5\\u202f€"])
+    ['·Haus', 'tür', '·', '⟨a⟩', '◌\\u0301a', '⟨200b⟩', '⟨202f⟩', '5\\u202f€']
     """
     return [_label(subword) for subword in subwords]
 
@@ -176,17 +176,20 @@ def _label(subword: str) -> str:
     head = text[: len(text) - len(text.lstrip(_SPACE))]
     if unicodedata.category((text + " ")[len(head)]).startswith("M"):
         text = head + _DOTTED_CIRCLE + text[len(head) :]
-    # The joiners are part of how some words, and some emoji, are written; alone they cannot be seen.
-    joiners = _JOINERS if text.strip(_JOINERS) else ""
-    text = "".join(character if character in joiners else _visible(character) for character in text)
+    alone = not text.strip().strip(_JOINERS)
+    text = "".join(_visible(character, alone=alone) for character in text)
     return text if len(text) <= LONGEST_LABEL else text[: LONGEST_LABEL - 1] + "…"
 
 
-def _visible(character: str) -> str:
-    """The character, or its number where it has no shape of its own or would turn the direction of writing."""
-    if character == " " or unicodedata.category(character)[0] not in "CZ":
-        return character
-    return f"⟨{ord(character):x}⟩"
+def _visible(character: str, *, alone: bool) -> str:
+    """The character, or its number where it has no shape of its own or would turn the direction of writing.
+
+    Spaces of any width stay what they are, and the joiners, which are part of how some words and emoji are written;
+    ``alone`` they could not be seen.
+    """
+    category = unicodedata.category(character)
+    is_part = not alone and (category == "Zs" or character in _JOINERS)
+    return character if character == " " or category[0] not in "CZ" or is_part else f"⟨{ord(character):x}⟩"
 
 
 def _shares(weights: np.ndarray) -> np.ndarray:
@@ -217,19 +220,30 @@ def _data(maps: AttentionMaps) -> dict[str, Any]:
     arrays = {kind: getattr(maps, kind) for kind in KINDS}
     bits = 16 if sum(array.size for array in arrays.values()) <= FINE_WEIGHTS else 8
     source, target, given = (labels(side) for side in (maps.source, maps.target, [START_LABEL, *maps.target[:-1]]))
-    sides = {"encoder": (source, source), "decoder": (target, given), "cross": (target, source)}
+    sides = {"encoder": ("source", "source"), "decoder": ("target", "given"), "cross": ("target", "source")}
+    subwords = {"source": source, "target": target, "given": given}
     score, log_probability = (n if math.isfinite(n) else None for n in (maps.score, maps.log_probability))
+    words = {
+        "source": [*words_of(maps.source), Word(END_LABEL, (len(maps.source) - 1,))],
+        "target": [*words_of(maps.target), Word(END_LABEL, (len(maps.target) - 1,))],
+    }
+    # What the decoder was given is the translation, one place later.
+    later = [Word(word.text, tuple(place + 1 for place in word.places)) for word in words["target"][:-1]]
+    words["given"] = [Word(START_LABEL, (0,)), *later]
+    groups = {name: [(labels([word.text])[0], word.places) for word in side] for name, side in words.items()}
     return {
         "source": maps.source_text,
         "target": maps.target_text,
         "score": score,
         "log_probability": log_probability,
         "bits": bits,
+        "layer": aligning_layer(len(maps.cross)),
         "colour": list(bytes.fromhex(ABOVE[1:])),
         "kinds": {
             kind: {
-                "queries": sides[kind][0],
-                "keys": sides[kind][1],
+                "queries": subwords[sides[kind][0]],
+                "keys": subwords[sides[kind][1]],
+                "words": {"queries": groups[sides[kind][0]], "keys": groups[sides[kind][1]]},
                 "shape": list(array.shape),
                 "weights": _stored_weights(array, bits=bits),
                 "heads": [dataclasses.asdict(head) for head in head_table(array, causal=kind == "decoder")],

@@ -8,6 +8,11 @@ function drawChoices() {
     button.addEventListener("click", () => choose({ kind }));
     return button;
   }));
+  byId("units").replaceChildren(...[[false, "Subwords"], [true, "Words"]].map(([words, text]) => {
+    const button = element("button", { type: "button", "aria-pressed": words === state.words }, text);
+    button.addEventListener("click", () => choose({ words }));
+    return button;
+  }));
   byId("views").replaceChildren(...[["map", "Map"], ["lines", "Lines"]].map(([view, text]) => {
     const button = element("button", { type: "button", "aria-pressed": view === state.view }, text);
     button.addEventListener("click", () => choose({ view }));
@@ -16,7 +21,7 @@ function drawChoices() {
 }
 
 function drawGrid() {
-  const kind = data.kinds[state.kind], grid = byId("grid");
+  const kind = chosenKind(), grid = byId("grid");
   const heads = [...Array(kind.count).keys(), MEAN];
   grid.replaceChildren();
   grid.style.gridTemplateColumns = `1.2rem repeat(${heads.length}, minmax(18px, 1fr))`;
@@ -83,7 +88,7 @@ function drawTable() {
     });
     if (focused === key) button.focus();
   }
-  const heads = [...data.kinds[state.kind].heads], sign = state.down ? -1 : 1;
+  const heads = [...chosenKind().heads], sign = state.down ? -1 : 1;
   heads.sort((a, b) => sign * (a[state.sort] - b[state.sort]) || a.layer - b.layer || a.head - b.head);
   const body = element("tbody", {}, null, table);
   for (const head of heads) {
@@ -109,11 +114,11 @@ function markTable() {
 // ---- what happens when ------------------------------------------------------------------------------------------
 
 function choose(change) {
-  const kindChanges = "kind" in change && change.kind !== state.kind;
+  const kindChanges = ["kind", "words"].some((key) => key in change && change[key] !== state[key]);
   Object.assign(state, change);
-  const kind = data.kinds[state.kind];
+  const kind = chosenKind();
   state.layer = Math.min(Math.max(state.layer, 0), kind.layers - 1);
-  const hadFocus = document.activeElement?.closest?.("#kinds, #views, #grid")?.id;
+  const hadFocus = document.activeElement?.closest?.("#kinds, #units, #views, #grid")?.id;
   if (kindChanges) {
     drawGrid();
     drawTable();
@@ -138,7 +143,7 @@ document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
   // There the arrows scroll.
   if (event.target.closest?.(".scroll")) return;
-  const count = data.kinds[state.kind].count;
+  const count = chosenKind().count;
   const place = state.head === MEAN ? count : state.head; // the mean stands after the last head
   const heads = { ArrowLeft: place - 1, ArrowRight: place + 1 }, layers = { ArrowUp: state.layer - 1, ArrowDown: state.layer + 1 };
   if (event.key in heads) {
@@ -164,5 +169,4 @@ byId("score").textContent = [
   data.log_probability === null ? "" : `log-probability ${data.log_probability.toFixed(4)}`,
 ].filter(Boolean).join(", ").replaceAll(/-(?=\d)/g, "−");
 byId("precision").textContent = `, kept here to within ${(1 / (2 ** data.bits - 1)).toPrecision(1)}, small ones more exactly`;
-state.layer = Math.max(0, data.kinds.cross.layers - 2); // where alignments are mostly clearest
 redraw();

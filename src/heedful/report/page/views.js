@@ -1,7 +1,7 @@
 // The chosen head, as a map or as lines.
 
 function drawChosen() {
-  const kind = data.kinds[state.kind], weights = weightsOf(kind, state.layer, state.head);
+  const kind = chosenKind(), weights = weightsOf(kind, state.layer, state.head);
   byId("chosen-title").textContent = `${NAMES[state.kind]}, layer ${state.layer + 1}, ${headName(state.head)}`;
   const facts = kind.heads.find((head) => head.layer === state.layer + 1 && head.head === state.head + 1);
   byId("numbers").textContent = facts
@@ -105,7 +105,7 @@ function drawLines(svg, kind, weights) {
   shape(svg, "text", { x: left - 6, y: 14, class: "soft", "font-size": 12, "text-anchor": "end" }, columnTitle);
   shape(svg, "text", { x: width - right + 6, y: 14, class: "soft", "font-size": 12 }, rowTitle);
   const lines = drawnLines(svg, kind, weights, left, width - right, place);
-  hint("Point at a subword, or step to it with the Tab key, to see its lines alone.");
+  hint(`Point at a ${state.words ? "word" : "subword"}, or step to it with the Tab key, to see its lines alone.`);
 
   const tokens = { key: [], query: [] };
   function isolate(side, index) {

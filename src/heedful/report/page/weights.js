@@ -14,7 +14,7 @@ const NAMES = { encoder: "Encoder", decoder: "Decoder", cross: "Cross" };
 const MEAN = -1;
 const FAINT = 0.01; // a line below this weight is not drawn
 
-const state = { kind: "cross", layer: 0, head: MEAN, view: "map", sort: "layer", down: false };
+const state = { kind: "cross", words: false, layer: data.layer - 1, head: MEAN, view: "map", sort: "layer", down: false };
 
 // ---- the weights -----------------------------------------------------------------------------------------------
 
@@ -32,6 +32,24 @@ for (const kind of Object.values(data.kinds)) {
   [kind.layers, kind.count, kind.rows, kind.columns] = kind.shape;
   kind.means = [];
 }
+
+// The same weights by words: those of a key's subwords together, of a query's subwords on average.
+function byWords(kind) {
+  const rows = kind.words.queries, columns = kind.words.keys, size = rows.length * columns.length;
+  const values = new Float32Array(kind.layers * kind.count * size);
+  for (let map = 0; map < kind.layers * kind.count; map++) {
+    rows.forEach(([, queries], row) => columns.forEach(([, keys], column) => {
+      let sum = 0;
+      for (const query of queries) for (const key of keys) sum += kind.values[(map * kind.rows + query) * kind.columns + key];
+      values[map * size + row * columns.length + column] = sum / queries.length;
+    }));
+  }
+  const texts = (side) => side.map(([text]) => text);
+  return { ...kind, values, means: [], rows: rows.length, columns: columns.length, queries: texts(rows), keys: texts(columns) };
+}
+
+const kindsByWords = Object.fromEntries(Object.entries(data.kinds).map(([name, kind]) => [name, byWords(kind)]));
+const chosenKind = () => (state.words ? kindsByWords : data.kinds)[state.kind];
 
 function weightsOf(kind, layer, head) {
   const size = kind.rows * kind.columns;
