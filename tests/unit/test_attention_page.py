@@ -16,8 +16,8 @@ from tests.pages import Page
 from heedful.errors import ReportError
 from heedful.report import attention_views as module
 from heedful.report.attention_views import KINDS, LONGEST_LABEL, attention_page, labels, write_attention_page
-from heedful.report.drawing import ABOVE
 from heedful.report.pages import page_file
+from heedful.report.pictures import ABOVE
 from heedful.search.attention_maps import AttentionMaps
 
 MAPS = {

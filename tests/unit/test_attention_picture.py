@@ -13,7 +13,7 @@ from tests.attention_toys import HOSTILE, toy_maps
 
 from heedful.errors import ReportError
 from heedful.report.attention_views import PICTURES, alignment_picture, write_attention_pictures
-from heedful.report.drawing import NOT_IN_FONTS, _drawable
+from heedful.report.pictures import NOT_IN_FONTS, _drawable
 
 
 @pytest.mark.parametrize("subwords", [[], [" a"], HOSTILE], ids=["empty", "one", "hostile"])

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from heedful.report.attention_views import _heads_map, attention_map
-from heedful.report.charts import Chart, Figure, Point, Series, bar_figure, line_figure, thinned
-from heedful.report.drawing import ABOVE, BELOW, add_axes, add_cells, new_figure, png, svg
-from heedful.report.pages import fragment
+from heedful.report.charts import Chart, Figure, Point, Series, add_axes, bar_figure, line_figure, new_figure, thinned
+from heedful.report.pages import fragment, svg
+from heedful.report.pictures import ABOVE, BELOW, add_cells, png
 from heedful.report.run_page import position_map
 
 LINE = [(0.0, 2.5), (50.0, 9.0), (120.0, 4.0), (300.0, 7.25)]

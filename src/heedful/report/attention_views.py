@@ -22,8 +22,9 @@ from heedful.errors import ReportError
 from heedful.evaluation.alignments import Links, Word, aligning_layer, soft_alignment, word_weights, words_of
 from heedful.evaluation.heads import head_table
 from heedful.files import require_free, write_file
-from heedful.report.drawing import ABOVE, add_axes, add_cells, add_scale, colour, new_figure, png, svg
-from heedful.report.pages import page, write_page
+from heedful.report.charts import add_axes, new_figure
+from heedful.report.pages import colour, page, svg, write_page
+from heedful.report.pictures import ABOVE, add_cells, add_scale, png
 from heedful.symbols import END_LABEL, START_LABEL
 
 if TYPE_CHECKING:

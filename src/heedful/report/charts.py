@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from heedful.report.drawing import add_axes, colour, new_figure, svg
+from heedful.report.pages import PIXELS_PER_INCH, colour, svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as MatplotlibFigure
 
 Point = tuple[float, float]
+Box = tuple[float, float, float, float]
+"""left, top, width, height."""
 
 WIDTH, HEIGHT = 400.0, 230.0
 """A phone shows it in its own size, nearly."""
@@ -127,6 +129,24 @@ def add_lines(figure: MatplotlibFigure, chart: Chart, *, left: float = 0.0, top:
     end = max(chart.x_end or 0.0, *(x for one in series for x, _ in one.points))
     axes.set_xlim(0, 1.02 * end or 1.0)  # room for half a point beyond the last
     _set_limits(axes, chart, [y for one in series for _, y in one.points])
+    return axes
+
+
+def new_figure(width: float, height: float) -> MatplotlibFigure:
+    """An empty sheet of so many pixels."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width / PIXELS_PER_INCH, height / PIXELS_PER_INCH), dpi=PIXELS_PER_INCH)
+
+
+def add_axes(figure: MatplotlibFigure, box: Box, **settings: Any) -> Axes:
+    """Axes in a part of the sheet or beside it, with small soft numbers and no frame."""
+    (width, height), (left, top, wide, high) = figure.get_size_inches() * PIXELS_PER_INCH, box
+    axes = figure.add_axes((left / width, 1 - (top + high) / height, wide / width, high / height))
+    axes.tick_params(length=0, pad=5, labelsize=12, labelcolor=colour("soft"))
+    axes.spines[:].set_visible(False)
+    axes.patch.set_visible(False)
+    axes.set(**settings)
     return axes
 
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from heedful.errors import CheckpointError, ReportError
 from heedful.files import write_file
-from heedful.report.charts import FEW_POINTS, HEIGHT, WIDTH, Chart, Point, Series, add_lines, line_figure
-from heedful.report.drawing import new_figure, png
+from heedful.report.charts import FEW_POINTS, HEIGHT, WIDTH, Chart, Point, Series, add_lines, line_figure, new_figure
 from heedful.report.pages import Section, section
+from heedful.report.pictures import png
 from heedful.runs.descriptions import read_run
 from heedful.runs.metrics import Metrics, TrainLine, ValidationLine, measured, read_metrics
 

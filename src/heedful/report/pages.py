@@ -1,18 +1,21 @@
 """Pages that need nothing but a browser, from the templates, style sheets and scripts in ``page/``.
 
-Whatever came out of a file or a model is escaped by the templates; only ``Markup`` is HTML already.
+Whatever came out of a file or a model is escaped by the templates; only ``Markup`` is HTML already. A picture that
+matplotlib drew becomes SVG in the colours of the reader's screen: a colour is one of the style sheet's, by its name.
 """
 
 from __future__ import annotations
 
 import functools
+import io
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from importlib import resources
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -21,10 +24,17 @@ from heedful import __version__
 from heedful.errors import ReportError
 from heedful.files import require_free, write_file
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 _INVISIBLE = re.compile("[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\ud800-\udfff\ufffe\uffff]")
 """Characters that no page may hold: controls, and halves of surrogate pairs."""
 
 
+PIXELS_PER_INCH = 72
+"""Of a picture: as many as matplotlib has points, so that both are SVG's units too."""
+MARGIN = 4
+"""Pixels around a picture that has its own size."""
 _WORDS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+|\s+|[^\w\s]")
 """What is compared of two texts: words, marks, and each character where words have no spaces between them."""
 
@@ -75,6 +85,49 @@ def page_file(name: str) -> str:
 def page_style(name: str) -> str:
     """A style sheet of ``page/``, after the colours that all pages share."""
     return page_file("palette.css") + page_file(name)
+
+
+@functools.cache
+def _page_colours() -> dict[str, str]:
+    """The colours of a light page, by their names."""
+    light = re.sub(r"@media[^{]*\{\s*:root\s*\{[^}]*\}\s*\}", "", page_style("report.css"))
+    return dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", light))
+
+
+def colour(name: str) -> str:
+    """A colour of the style sheet as a light page has it."""
+    return _page_colours()[name]
+
+
+def svg(figure: Figure, *, label: str, kind: str = "") -> Markup:
+    """The picture for a page. One of a kind has its own size; others are as wide as their place. ``label``: what
+    somebody is told who cannot see it."""
+    import matplotlib
+    from matplotlib.text import Text
+
+    for words in figure.findobj(Text):
+        words.set_parse_math(False)  # a dollar sign is a dollar sign
+    drawn = io.StringIO()
+    # A browser finds a font for every character, also for those that are not to be found here.
+    with (
+        warnings.catch_warnings(action="ignore"),
+        matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": label}),
+    ):
+        tight = {"bbox_inches": "tight", "pad_inches": MARGIN / PIXELS_PER_INCH} if kind else {}
+        figure.savefig(drawn, format="svg", transparent=True, **tight)
+    names = {code: f"var(--{name})" for name, code in _page_colours().items()}
+
+    def plain(tag: re.Match[str]) -> str:
+        """A tag without what a page does not need, in the page's own fonts and colours."""
+        text = re.sub(r'font-family: [^;"]*;? ?|id="(?![mp][0-9a-f]{10}")[^"]*"|xlink:', "", tag[0])
+        return re.sub("#[0-9a-f]{6}", lambda code: names.get(code[0], code[0]), text)
+
+    body = re.sub("<metadata>.*?</metadata>|<style.*?</style>", "", drawn.getvalue(), flags=re.DOTALL)
+    head, _, body = body.partition("<svg")[2].partition(">")
+    size = re.findall(r"[\d.]+", head.partition("viewBox")[2])[2:4]
+    own = f'class="{kind}" width="{size[0]}" height="{size[1]}" ' if kind else ""
+    about = f'{own}viewBox="0 0 {" ".join(size)}" role="img" aria-label="{escape(label)}"'
+    return Markup(f"<svg {about}>{re.sub('<[^>]*>', plain, body)}")
 
 
 @functools.cache

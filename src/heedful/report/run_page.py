@@ -14,10 +14,20 @@ from heedful.config import SECTIONS, toml_value
 from heedful.data.manifest import SIDES
 from heedful.model.embeddings import positional_encoding
 from heedful.report.attention_views import labels
-from heedful.report.charts import Chart, Figure, Series, bar_figure, duration_text, line_figure, number_text
+from heedful.report.charts import (
+    Chart,
+    Figure,
+    Series,
+    add_axes,
+    bar_figure,
+    duration_text,
+    line_figure,
+    new_figure,
+    number_text,
+)
 from heedful.report.curves import training_section
-from heedful.report.drawing import add_axes, add_cells, add_scale, colour, new_figure, svg
-from heedful.report.pages import Section, page, section, write_page
+from heedful.report.pages import Section, colour, page, section, svg, write_page
+from heedful.report.pictures import add_cells, add_scale
 from heedful.report.repetition import changed_settings, machine_section, preset_name, repetition_section
 from heedful.report.run_scores import POSITIONS, RunScores, scores_section, shown_sentence, translations_section
 from heedful.runs.descriptions import now

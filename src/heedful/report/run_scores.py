@@ -16,8 +16,7 @@ from heedful.evaluation.alignments import aligning_layer, soft_alignment
 from heedful.evaluation.counts import PAPER_BLEU, WHY_IT_DIFFERS
 from heedful.evaluation.translation_scores import Extremes, ShownSentence, SystemReport, TestSet, system_report
 from heedful.report.attention_views import attention_map, links_picture, weight_scale
-from heedful.report.drawing import svg
-from heedful.report.pages import Section, section
+from heedful.report.pages import Section, section, svg
 from heedful.runs.metrics import Metrics, Sample
 
 if TYPE_CHECKING:
