@@ -65,10 +65,8 @@ def report(
         port: Where --live is to be found; a free one when not given.
 
     Examples:
-        heedful report run
         heedful report run --source test.en --reference test.de --output test.html --examples 5
         heedful report run-a run-b
-        heedful report run --live
     """
     asked = _asked(source, reference, language=language)
     named = asked is not None or model.model is not None

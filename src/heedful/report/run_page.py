@@ -78,7 +78,8 @@ def headline(record: RunRecord, scores: RunScores | None) -> list[tuple[str, str
         between = f"95 %: {score.interval.low:.1f} – {score.interval.high:.1f}; " if score.interval else ""
         good = f"{score.value:.1f} {score.name}", f"{between}{scores.report.sentences:,} sentences: {scores.text.about}"
     elif run.best:
-        good = f"{run.best.value:.4g} {run.best.metric}", f"the best validation, at step {run.best.step:,}"
+        name = "BLEU" if run.best.metric == "bleu" else run.best.metric
+        good = f"{run.best.value:.4g} {name}", f"the best validation, at step {run.best.step:,}"
     elif record.metrics.train:
         last = record.metrics.train[-1]
         good = f"{last.perplexity:.4g} perplexity", f"of the training text at step {last.step:,}; not validated yet"
