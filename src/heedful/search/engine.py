@@ -18,7 +18,7 @@ from torch import Tensor
 from heedful.model.devices import Captures
 from heedful.search.beam_search import Hypotheses, advance_beams, advance_samples, uniform_numbers
 from heedful.search.options import SearchOptions
-from heedful.search.required import RequiredShape, Term, required_tables
+from heedful.search.required import MOST_AVOIDED, RequiredShape, Term, required_tables
 from heedful.search.spelling import BEGIN, Spelling
 from heedful.symbols import PAD, START
 
@@ -57,7 +57,9 @@ class Sentence:
     prefix: tuple[int, ...] = ()
     """Words that the output begins with."""
     required: tuple[Term, ...] = ()
-    """What the output must hold."""
+    """What the output must hold, in this order."""
+    avoided: tuple[int, ...] = ()
+    """Words that an output which must hold something does not say."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,9 @@ class Engine:
         own = torch.arange(options.beams)[:, None].expand(table)
         required = required_tables([sentence.required for sentence in sentences], self._required)
         letters, steps, additions, lengths = map(torch.from_numpy, required)
+        avoided = torch.full((count, MOST_AVOIDED), PAD)
+        for row, sentence in enumerate(sentences):
+            avoided[row, : len(sentence.avoided)] = torch.tensor(sentence.avoided, dtype=torch.long)
         begun = Hypotheses(
             log_probability=log_probability,
             ids=torch.full(table, START),
@@ -155,6 +160,7 @@ class Engine:
             required_steps=steps,
             required_additions=additions,
             required_lengths=lengths,
+            avoided=avoided,
             done=torch.zeros(count, dtype=torch.bool),
             ended_score=torch.full_like(log_probability, -torch.inf),
             ended_log_probability=torch.full_like(log_probability, -torch.inf),

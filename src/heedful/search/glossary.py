@@ -10,11 +10,19 @@ from __future__ import annotations
 import bisect
 import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from heedful.errors import SearchError, TextError
-from heedful.search.required import MOST_REQUIRED, Term, Way
+from heedful.evaluation.alignments import aligning_layer, soft_alignment
+from heedful.search.attention_maps import attention_weights
+from heedful.search.engine import Sentence
+from heedful.search.model_search import ModelSearch
+from heedful.search.options import SearchOptions
+from heedful.search.required import MOST_AVOIDED, MOST_REQUIRED, Term, Way
 from heedful.text.cleaning import clean_line
 from heedful.text.reading import text_lines
 from heedful.text.subwords import Subwords
@@ -42,21 +50,33 @@ class Glossary:
             self._terms.setdefault(tuple(_TOKEN.findall(given[0].lower())), []).append(given[0])
         self._longest = max(map(len, self._terms), default=0)
 
-    def found_in(self, text: str) -> dict[str, str]:
-        """The terms that stand in a text, in its order, with their translations."""
-        tokens, found, place = list(_TOKEN.finditer(text)), {}, 0
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """As `SearchOptions` has them."""
+        return tuple(self._translations.items())
+
+    def translation(self, term: str) -> str:
+        """What must stand for a term."""
+        return self._translations[term]
+
+    def places_in(self, text: str) -> Iterator[tuple[str, int, int]]:
+        """The terms that stand in a text, and where each begins and ends."""
+        tokens, place = list(_TOKEN.finditer(text)), 0
         words = [token[0].lower() for token in tokens]
         while place < len(tokens):
-            for end in range(min(place + self._longest, len(tokens)), place, -1):
-                shown = " ".join(text[tokens[place].start() : tokens[end - 1].end()].split())
-                terms = self._terms.get(tuple(words[place:end]), [])
+            for last in range(min(place + self._longest, len(tokens)) - 1, place - 1, -1):
+                begin, end = tokens[place].start(), tokens[last].end()
+                shown, terms = " ".join(text[begin:end].split()), self._terms.get(tuple(words[place : last + 1]), [])
                 term = next((term for term in (shown, shown.lower()) if term in terms), None)
                 if term is not None:
-                    found[term] = self._translations[term]
-                    place = end - 1
+                    yield term, begin, end
+                    place = last
                     break
             place += 1
-        return found
+
+    def found_in(self, text: str) -> dict[str, str]:
+        """The terms that stand in a text, in its order, with their translations."""
+        return {term: self._translations[term] for term, _, _ in self.places_in(text)}
 
     def unplaced(self, source: str, translation: str) -> dict[str, str]:
         """The terms of a source whose translation is not in this one of it."""
@@ -64,10 +84,73 @@ class Glossary:
             term: wanted for term, wanted in self.found_in(source).items() if not _beginning(wanted).search(translation)
         }
 
-    def required(self, source: str, subwords: Subwords) -> tuple[Term, ...]:
-        """What a translation of this source into these subwords must hold, as far as there is room for it."""
-        terms = [_ways(translation, subwords) for translation in self.found_in(source).values()]
-        return tuple(term for term in terms if term)[: MOST_REQUIRED.terms]
+
+def with_terms(
+    sentences: Sequence[Sentence],
+    options: SearchOptions,
+    *,
+    search: ModelSearch,
+    subwords: tuple[Subwords, Subwords],
+    half: bool = False,
+) -> list[Sentence]:
+    """The sentences with what their translations must hold by the options' glossary. ``subwords``: of both languages.
+
+    Where a term's translation belongs is seen in a translation without it: the subword that attends most to the term
+    says in which order terms come, and the word it is in would say the same thing twice.
+    """
+    glossary, found = glossary_of(options.glossary), list(sentences)
+    places = [list(glossary.places_in(subwords[0].decode(sentence.source))) for sentence in sentences]
+    numbers = {sentence: number for number, sentence in enumerate(sentences) if places[number]}
+    for sentence, hypotheses in search.search(list(numbers), options):
+        number = numbers[sentence]
+        ids = hypotheses[0].ids if hypotheses else np.empty(0, np.int64)
+        _, weights = attention_weights(search.model, sentence.source, ids, half=half)
+        cross_TS = soft_alignment(weights["cross"][aligning_layer(search.model.config.decoder_layers) - 1])
+        attends = functools.partial(_position, cross_TS[: len(ids)], subwords[0].spans(sentence.source))
+        ordered = sorted(places[number], key=attends)
+        terms = [spellings(glossary.translation(term), subwords[1]) for term, _, _ in ordered]
+        needed = {id_ for term in terms for way in term for id_ in (*way.ids, *way.longer)}
+        text = subwords[1].decode(ids)
+        instead = [
+            id_
+            for place in ordered
+            if not _beginning(glossary.translation(place[0])).search(text)
+            for id_ in _word_beginnings(ids, attends(place), subwords[1])
+            if id_ not in needed
+        ]
+        required = tuple(term for term in dict.fromkeys(terms) if term)[: MOST_REQUIRED.terms]
+        found[number] = replace(sentence, required=required, avoided=tuple(instead[:MOST_AVOIDED]))
+    return found
+
+
+def _position(cross_TS: np.ndarray, spans: Sequence[tuple[int, int]], place: tuple[str, int, int]) -> int:
+    """The position of a translation that attends most to this place of the source."""
+    _, begin, end = place
+    inside = [number for number, span in enumerate(spans) if span[0] < end and span[1] > begin]
+    return int(cross_TS[:, inside].sum(1).argmax()) if len(cross_TS) else 0
+
+
+def _word_beginnings(ids: np.ndarray, position: int, subwords: Subwords) -> list[int]:
+    """The subwords that begin the word at this position, however it is cut; none, if no space stands before it."""
+    pieces = [subwords.id_bytes[id_] for id_ in ids]
+    begins = [place for place, piece in enumerate(pieces) if piece.startswith(b" ")]
+    first = max((place for place in begins if place <= position), default=len(pieces))
+    after = min((place for place in begins if place > position), default=len(pieces))
+    letters = re.match(r" [^\W\d_]+", b"".join(pieces[first:after]).decode(errors="replace"))
+    word = letters[0].encode() if letters else b""
+    known = _pieces(subwords)
+    return [known[word[:end]] for end in range(len(word), 1, -1) if word[:end] in known]
+
+
+@functools.lru_cache(maxsize=4)
+def _pieces(subwords: Subwords) -> dict[bytes, int]:
+    return {piece: id_ for id_, piece in enumerate(subwords.id_bytes) if piece}
+
+
+@functools.lru_cache(maxsize=16)
+def glossary_of(pairs: tuple[tuple[str, str], ...]) -> Glossary:
+    """The glossary of these terms and translations."""
+    return Glossary(dict(pairs))
 
 
 def read_glossary(path: Path) -> Glossary:
@@ -116,7 +199,7 @@ def _has_spaces(translation: str) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def _ways(translation: str, subwords: Subwords) -> Term:
+def spellings(translation: str, subwords: Subwords) -> Term:
     """The ways to spell a translation: after a space or not, with a capital or not; the usual one first."""
     capital = translation[0].upper() + translation[1:]
     spelled = {}

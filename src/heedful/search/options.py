@@ -43,10 +43,12 @@ class SearchOptions(SearchConfig):
     seed: int = setting(1, "when sampling: another number gives other translations", at_least=0, at_most=2**63 - 1)
     forbidden: tuple[str, ...] = ()
     """Texts that no output holds, see `heedful.search.spelling`."""
+    glossary: tuple[tuple[str, str], ...] = ()
+    """Terms and what must stand for them in the output of a sentence that holds them, see `heedful.search.glossary`."""
 
     def __post_init__(self) -> None:
         values = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
-        texts = values.pop("forbidden")
+        texts, glossary = values.pop("forbidden"), values.pop("glossary")
         problems = [
             f"{name} = {value}: {problem}"
             for name, value in values.items()
@@ -56,6 +58,10 @@ class SearchOptions(SearchConfig):
             problems.append(f"forbidden = {texts!r:.80}: must be a tuple of texts, none of them empty")
         elif any("\ud800" <= character <= "\udfff" for text in texts for character in text):
             problems.append(f"forbidden = {texts!a:.80}: a lone surrogate is no character")
+        if not isinstance(glossary, tuple) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in glossary):
+            problems.append(f"glossary = {glossary!r:.80}: must be a tuple of pairs, each a term and its translation")
+        elif glossary and self.method != "beam":
+            problems.append(f"a glossary: for beam search alone, and this is {self.method} search")
         asked = {name for name, value in values.items() if value != rule_of(name)[0]}
         problems = problems or conflicts(values, asked, shown=lambda name: f"{name} = {values[name]}")
         if problems:

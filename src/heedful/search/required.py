@@ -1,4 +1,4 @@
-"""Words that an output must hold: lexically constrained beam search.
+"""Words that an output must hold, in this order: lexically constrained beam search.
 
 A term may be spelled in several ways, and the search follows each: how many of its subwords a hypothesis ends in, as in
 the matching of Knuth, Morris and Pratt. The first way is also offered to the search where the model would not think of
@@ -49,6 +49,10 @@ class RequiredShape(NamedTuple):
 
 MOST_REQUIRED = RequiredShape(terms=8, ways=4, length=24, letters=32)
 """Of any sentence. On CUDA there is always room for this, so that shapes stay."""
+
+
+MOST_AVOIDED = 24
+"""Words that such an output does not say."""
 
 
 class RequiredTables(NamedTuple):
@@ -122,20 +126,31 @@ def _steps(way: Way) -> np.ndarray:
     return steps
 
 
-def progress_after(progress_BNRA: Tensor, words_BN: Tensor, *, letters: Tensor, steps: Tensor) -> Tensor:
-    """How many subwords of each way hypotheses end in that take one word more."""
+def progress_after(
+    progress_BNRA: Tensor, words_BN: Tensor, *, letters: Tensor, steps: Tensor, lengths: Tensor
+) -> Tensor:
+    """How many subwords of each way hypotheses end in that take one word more; none before a term's turn comes."""
     same = words_BN[:, :, None, None, None] == letters[:, None]
     numbers = torch.arange(-same.size(-1), 0, device=same.device)
     letter = (same * numbers).sum(-1) + same.size(-1)  # each is there once at most
     index = progress_BNRA * steps.size(-1) + letter
-    return steps.flatten(3)[:, None].expand(-1, index.size(1), -1, -1, -1).gather(4, index[..., None]).squeeze(4)
+    table = steps.flatten(3)[:, None].expand(-1, index.size(1), -1, -1, -1)
+    is_on = turns(progress_BNRA, lengths)[..., None]
+    return table.gather(4, index[..., None]).squeeze(4).masked_fill(~is_on, 0)
+
+
+def turns(progress_BNRA: Tensor, lengths: Tensor) -> Tensor:
+    """[B, N, R] whether all terms before each are complete."""
+    complete = (lengths[:, None] <= progress_BNRA).any(-1)
+    before = complete.cumprod(-1).bool()
+    return torch.cat([torch.ones_like(before[..., :1]), before[..., :-1]], -1)
 
 
 def lacking(progress_BNRA: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """[B, N, R] the subwords of each term that must still come, by its first way; and by whichever needs the fewest."""
+    """[B, N] the subwords that must still come, by each term's first way; and by the ways that need the fewest."""
     rest = lengths[:, None] - progress_BNRA
     fewest = rest.amin(-1)
-    return rest[..., 0].masked_fill(fewest <= 0, 0), fewest
+    return rest[..., 0].masked_fill(fewest <= 0, 0).sum(-1), fewest.clamp(min=0).sum(-1)
 
 
 def in_turns(values_BN: Tensor, lacking_BN: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ import re
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
@@ -22,16 +22,14 @@ import torch
 
 from heedful.background import Report
 from heedful.errors import SearchError
-from heedful.evaluation.alignments import (
-    located_words,
-    pharaoh,
-)
+from heedful.evaluation.alignments import located_words, pharaoh
 from heedful.evaluation.translation_scores import perplexity
 from heedful.model.attention_kernels import padded_attention
 from heedful.model.devices import chosen_device, computes_in_half
 from heedful.runs.models import SavedModel, read_model
 from heedful.search.attention_maps import AttentionMaps, attention_weights, word_links
 from heedful.search.engine import Hypothesis, Sentence
+from heedful.search.glossary import Glossary, with_terms
 from heedful.search.lines import (
     Errand,
     Line,
@@ -131,15 +129,19 @@ class Translator:
         lines: Sequence[str],
         *,
         options: SearchOptions | None = None,
+        glossary: Mapping[str, str] | None = None,
         split: Split | None = None,
         as_is: bool = False,
     ) -> list[str]:
         """The best translation of each text, which may have many lines; white space and line breaks stay.
 
-        ``split``, ``as_is``: see `hypotheses`.
+        ``glossary``: terms and what must stand for them, see `heedful.search.glossary`. ``split``, ``as_is``: see
+        `hypotheses`.
         """
         if isinstance(lines, str):
             raise SearchError("translate takes a list of lines: give [text] for one")
+        if glossary is not None:
+            options = replace(options or self.options, glossary=Glossary(glossary).pairs)
         return [best[0].text for best in self.hypotheses(lines, options, split=split, as_is=as_is)]
 
     def hypotheses(
@@ -223,6 +225,9 @@ class Translator:
         # Of several that are wanted, some may read the same: all that the beam holds are looked at.
         all_of_them = options.method == "beam" and options.n_best > 1
         asked = replace(options, n_best=options.beam_size) if all_of_them else options
+        if options.glossary:
+            terms = with_terms(list(waiting), asked, search=self._search, subwords=self._subwords, half=self._half)
+            waiting = dict(zip(terms, waiting.values(), strict=True))
         finished: defaultdict[Errand, dict[int, list[Hypothesis]]] = defaultdict(dict)
         for sentence, hypotheses in self._search.search(list(waiting), asked):
             self._require_some(hypotheses, options)
