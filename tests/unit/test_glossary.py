@@ -50,6 +50,7 @@ def test_a_term_is_a_whole_word_and_small_letters_find_any(text: str, terms: lis
         ("Der Vertrag liegt vor.", False),
         ("Der Preis des Vertrags", False),
         ("„Vertrag“", False),
+        ("DER VERTRAG", False),
         ("Der Kaufvertrag", True),
         ("Ein KaufVertrag", True),
         ("Das Abkommen", True),

@@ -187,10 +187,9 @@ def _problem(term: str, translation: str) -> str | None:
 
 @functools.lru_cache(maxsize=4096)
 def _beginning(translation: str) -> re.Pattern[str]:
-    """Finds a translation at the beginning of a word, with or without a capital there if it has none itself."""
-    first, rest = re.escape(translation[0]), r"\s+".join(map(re.escape, translation[1:].split(" ")))
-    capital = f"(?:{first}|{re.escape(translation[0].upper())})"
-    return re.compile((r"(?<!\w)" if _has_spaces(translation) else "") + capital + rest)
+    """Finds a translation at the beginning of a word, in CAPITALS too, or with one at the beginning of a sentence."""
+    words = r"\s+".join(map(re.escape, translation.split(" ")))
+    return re.compile((r"(?<!\w)" if _has_spaces(translation) else "") + words, re.IGNORECASE)
 
 
 def _has_spaces(translation: str) -> bool:
