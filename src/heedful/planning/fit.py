@@ -35,7 +35,7 @@ _SHAPES = ((64, 4, 2), (128, 4, 2), (192, 4, 2), (256, 4, 3), (384, 6, 4), (512,
 """d_model, heads, and layers of each stack, from the cheapest on."""
 _FIRST = 1
 """The shape whose steps are timed first, to guess at the others."""
-_TOKENS_A_PARAMETER = 2.5
+_TOKENS_A_PARAMETER = 1.7
 _PARAMETERS_A_TOKEN = 16
 """At most, of an epoch's target tokens: a larger model learns a small text by heart."""
 _STEPS = 3000
