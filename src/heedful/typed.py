@@ -85,5 +85,8 @@ def _inside(where: str, name: str) -> str:
 def _shown(value: Any) -> str:
     if isinstance(value, (dict, list)):
         return _NAMES[type(value)]
-    text = repr(value) if not isinstance(value, int) or abs(value) < 10**40 else "a very large number"
+    if isinstance(value, str):
+        text = f"'{value}'"  # not its repr, which would spell out a no-break space
+    else:
+        text = repr(value) if not isinstance(value, int) or abs(value) < 10**40 else "a very large number"
     return text if len(text) <= 60 else text[:60] + "…"

@@ -26,6 +26,7 @@ from heedful.cli.options import MOST, Bounds
 from heedful.cli.terminal import console, plain_table, print_json, print_text, say, visible
 from heedful.config import Rule
 from heedful.errors import HeedfulError
+from heedful.typed import typed
 
 HOSTILE = "\x1b]52;c;aGk=\x07\x1b[31mred\x9b1m\r\x7f[/x] [bold]b[/bold] \u202eabc"
 BUNDLED = Path(heedful.__file__).parent / "bundled" / "en-de-small"
@@ -304,3 +305,23 @@ def test_an_encoding_without_our_characters_gets_replacements(encoding: str, tmp
     assert b"no preset called" in result.stderr
     listed = shell("heedful runs . --json", cwd=tmp_path, PYTHONIOENCODING=encoding)
     assert json.loads(listed.stdout.decode(encoding))[0]["folder"].endswith("läufe-日本")  # JSON has escapes for them
+
+
+SPACES = "5\u202f000\xa0€\u2009!\u3000x"
+"""As French and Japanese text has them: no-break, thin and wide."""
+
+
+def test_spaces_of_every_kind_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    table = plain_table("text")
+    table.add_row(SPACES)
+    console().print(table, SPACES)
+    print_text(SPACES)
+    print_json({"text": SPACES})
+    say(SPACES)
+    out, errors = capsys.readouterr()
+    assert out.count(SPACES) == 4
+    assert SPACES in errors
+    _, _, errors = run_here(capsys, "translate", "--model", SPACES, "x")
+    assert SPACES in errors
+    with pytest.raises(ValueError, match=SPACES):
+        typed(int, SPACES)

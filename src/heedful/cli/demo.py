@@ -6,11 +6,10 @@ import os
 import sys
 import time
 from pathlib import Path
-from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated
 
 from heedful.cli.options import AsJson, Device, Flag, Quiet, Seed, number, whole_number
-from heedful.cli.terminal import console, plain_table, print_json, print_text, progress, say
+from heedful.cli.terminal import console, plain_table, print_json, print_text, progress, say, visible
 from heedful.config import Rule
 from heedful.demo.plan import MINUTES, DemoPlan, start_demo
 
@@ -124,7 +123,7 @@ def _print(results: DemoResults) -> None:
     for example in results.examples[:4]:
         verdict = "" if example.output == example.reference else f"\n    (reference: {example.reference})"
         # A model that has hardly learnt anything repeats itself.
-        output = shorten(example.output, 200, placeholder=" …") or "(nothing)"
+        output = visible(example.output, most=200) or "(nothing)"
         out.print(f"{example.source}\n  → {output}{verdict}", soft_wrap=True)
     table = plain_table(f"on {results.pairs['test']:,} unseen sentences", "value", "", right=("value",))
     for score in results.scores:

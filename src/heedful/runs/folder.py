@@ -47,7 +47,7 @@ def model_folder(model: Path | str) -> Path:
     try:
         there = path.exists()
     except (OSError, ValueError) as error:
-        raise CheckpointError(f"{str(model)[:80]!r} cannot be a model: {reason(error)}") from None
+        raise CheckpointError(f'"{str(model)[:80]}" cannot be a model: {reason(error)}') from None
     if there or not known or len(path.parts) > 1:  # a name has no folders in it
         return path
     if str(model) in known:
