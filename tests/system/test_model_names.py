@@ -111,5 +111,5 @@ def test_a_named_model_can_be_tuned_with_its_own_subwords(
 @pytest.mark.parametrize("command", ["translate", "evaluate", "score", "attention"])
 def test_the_help_says_what_the_default_is(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     shown = " ".join(run_here(capsys, command, "--help")[1].replace("│", " ").split())
-    assert "the name of a model that" in shown
+    assert "A name that heedful models lists" in shown
     assert "en-de-small when not given" in shown
