@@ -77,8 +77,10 @@ def test_resuming_a_finished_run_says_so_and_changes_nothing_until_more_is_allow
     assert isinstance(ended, events.Ended)
     before = everything(tmp_path / "run")
     for _ in range(2):
-        seen = run(corpus, tmp_path / "run", *settings, resume=True)
-        assert seen == [replace(ended, state="finished", why=why, averaged=[])]
+        (seen,) = run(corpus, tmp_path / "run", *settings, resume=True)
+        assert isinstance(seen, events.Ended)
+        assert seen == replace(ended, state="finished", why=why, averaged=[], minutes=seen.minutes)
+        assert seen.minutes == pytest.approx(ended.minutes, abs=0.001)
         assert everything(tmp_path / "run") == before
     longer = run(corpus, tmp_path / "run", *settings, more, resume=True)[-1]
     assert isinstance(longer, events.Ended)

@@ -85,7 +85,8 @@ class Loop:
         """Every step from where the run stands to its end."""
         over = self._over(time_is_over=0 < self._training.minutes <= self._progress.minutes)
         if over and self._is_finished():
-            self._report(events.Ended("finished", over, self._progress.step, [], self._task.run, self._clock.minutes()))
+            took = self._progress.minutes
+            self._report(events.Ended("finished", over, self._progress.step, [], self._task.run, took))
             return self._progress
         without_best = self._progress.validations_without_best
         self._report(events.Started(self._describe(), self._progress.step, self._training, without_best))
