@@ -36,7 +36,7 @@ CEILINGS = {
     "training": (12, 1900),
     "search": (13, 2530),
     "runs": (8, 1360),
-    "prepare": (6, 1040),
+    "prepare": (6, 1070),
     "model": (15, 1910),
     "data": (6, 1000),
     "text": (11, 1580),

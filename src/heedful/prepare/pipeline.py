@@ -127,6 +127,22 @@ class Request:
         return RequestRecord(**values)
 
 
+@dataclass(frozen=True)
+class _Clean:
+    """The text after the first pass."""
+
+    train: Gathered
+    validation: Gathered
+    unique: np.ndarray
+    """For each pair to train on whether it stood there for the first time."""
+    held_out: HeldOut | None
+
+    @property
+    def kept(self) -> np.ndarray:
+        """Which pairs are trained on."""
+        return self.unique & self.held_out.train if self.held_out else self.unique
+
+
 def prepare(
     request: Request, *, output: Path, overwrite: bool = False, progress: Report | None = None
 ) -> dict[str, Any]:
@@ -135,51 +151,61 @@ def prepare(
     for path in request.files:
         require_readable(path)
     ready = given_vocabularies(request.tokenizer) if request.tokenizer else None
-    judging_validation = _validation_rules(request)
     with (
         new_folder(output, error=CorpusError, doing="preparing") as folder,
         Spool(folder / "validation.spool") as validation_spool,
         Spool(folder / "train.spool") as spool,
     ):
         _require_replaceable(output.resolve(), request, overwrite=overwrite)
-        bad_line = refuse if request.on_bad_line == "error" else lambda *_: None
-        reading: dict[str, Any] = {"seed": request.seed, "bad_line": bad_line, "tell": tell}
-        validation = gathered_text(request.validation, spool=validation_spool, rules=judging_validation, **reading)
-        if request.validation:
-            _require_some(validation, validation_spool.pairs, "validation pairs")
-        reading |= {"validation": validation, "exclude": request.exclude}
-        first = gathered_text(request.corpora, spool=spool, rules=request.rules, **reading)
-        unique = first_of_each(first.hashes) if request.rules.judges("duplicate") else np.ones(spool.pairs, bool)
-        first.hashes = first.hashes[:0]  # a hundred megabytes and more that learning needs
-        held_out = _held_out(request, first, unique)
-        kept = unique & held_out.train if held_out else unique
-        if held_out and request.valid_pairs:
-            validation = _validation_of(first, held_out, validation_spool, request)
+        clean = _first_pass(request, spool, validation_spool, tell)
         vocabularies = ready or new_vocabularies(
             spool,
-            kept,
+            clean.kept,
             vocab_size=request.vocab_size,
             separate=request.separate_vocabularies,
             sample_pairs=request.sample_pairs,
             seed=request.seed,
             reached=lambda done: tell("learning subwords from", done, spool.pairs),
         )
-        storing: dict[str, Any] = {"vocabularies": vocabularies, "folder": folder, "tell": tell}
-        again = {"copies": request.copies, "cuts": _random_cuts(request, vocabularies)}
-        told = {"kept": kept, "duplicates": ~unique}
-        splits = {"train": encoded_text(first, **told, rules=request.rules, split="train", **again, **storing)}
-        if request.validation or request.valid_pairs:
-            told = {"kept": np.ones(validation_spool.pairs, bool), "duplicates": np.zeros(validation_spool.pairs, bool)}
-            splits["valid"] = encoded_text(validation, **told, rules=judging_validation, split="valid", **storing)
-            _require_some(validation, splits["valid"].kept, "validation pairs")
-        _require_some(first, splits["train"].kept, "pairs")
-        report = _report(request, first, validation, vocabularies, splits)
-        if held_out:
-            report["held_out"] = held_out.report()
-        texts = write_text(folder, held_out) if held_out else []
-        write_profile(folder, _profile(spool, kept, splits["train"], copies=request.copies))
+        splits = _second_pass(request, clean, vocabularies, folder, tell)
+        report = _report(request, clean, vocabularies, splits)
+        texts = write_text(folder, clean.held_out) if clean.held_out else []
+        write_profile(folder, _profile(spool, clean.kept, splits["train"], copies=request.copies))
         _finish(folder, request, report, vocabularies, splits, texts)
     return report
+
+
+def _first_pass(request: Request, spool: Spool, validation_spool: Spool, tell: Report) -> _Clean:
+    bad_line = refuse if request.on_bad_line == "error" else lambda *_: None
+    reading: dict[str, Any] = {"seed": request.seed, "bad_line": bad_line, "tell": tell}
+    rules = _validation_rules(request)
+    validation = gathered_text(request.validation, spool=validation_spool, rules=rules, **reading)
+    if request.validation:
+        _require_some(validation, validation_spool.pairs, "validation pairs")
+    reading |= {"validation": validation, "exclude": request.exclude}
+    train = gathered_text(request.corpora, spool=spool, rules=request.rules, **reading)
+    unique = first_of_each(train.hashes) if request.rules.judges("duplicate") else np.ones(spool.pairs, bool)
+    train.hashes = train.hashes[:0]  # a hundred megabytes and more that learning needs
+    held_out = _held_out(request, train, unique)
+    if held_out and request.valid_pairs:
+        validation = _validation_of(train, held_out, validation_spool, request)
+    return _Clean(train, validation, unique, held_out)
+
+
+def _second_pass(
+    request: Request, clean: _Clean, vocabularies: Vocabularies, folder: Path, tell: Report
+) -> dict[str, Encoded]:
+    storing: dict[str, Any] = {"vocabularies": vocabularies, "folder": folder, "tell": tell}
+    again = {"copies": request.copies, "cuts": _random_cuts(request, vocabularies)}
+    told = {"kept": clean.kept, "duplicates": ~clean.unique}
+    splits = {"train": encoded_text(clean.train, **told, rules=request.rules, split="train", **again, **storing)}
+    if pairs := clean.validation.spool.pairs:
+        told = {"kept": np.ones(pairs, bool), "duplicates": np.zeros(pairs, bool)}
+        rules = _validation_rules(request)
+        splits["valid"] = encoded_text(clean.validation, **told, rules=rules, split="valid", **storing)
+        _require_some(clean.validation, splits["valid"].kept, "validation pairs")
+    _require_some(clean.train, splits["train"].kept, "pairs")
+    return splits
 
 
 def _profile(spool: Spool, kept: np.ndarray, train: Encoded, *, copies: int) -> Profile:
@@ -250,9 +276,8 @@ def _validation_rules(request: Request) -> Rules:
     return Rules(keep=keep, max_length=request.rules.max_length, max_ratio=request.rules.max_ratio)
 
 
-def _report(
-    request: Request, first: Gathered, validation: Gathered, vocabularies: Vocabularies, splits: dict[str, Encoded]
-) -> dict[str, Any]:
+def _report(request: Request, clean: _Clean, vocabularies: Vocabularies, splits: dict[str, Encoded]) -> dict[str, Any]:
+    first, validation = clean.train, clean.validation
     train, valid = splits["train"], splits.get("valid")
     report: dict[str, Any] = {
         "heedful": __version__,
@@ -278,6 +303,8 @@ def _report(
             "rules": _rules_report(validation.ledger, _validation_rules(request)),
             "lengths": {side: lengths_report(valid.counts[side].lengths) for side in SIDES},
         }
+    if clean.held_out:
+        report["held_out"] = clean.held_out.report()
     report["notes"] = list(vocabularies.notes)
     if request.bpe_dropout:
         report["notes"].append(
