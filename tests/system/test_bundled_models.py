@@ -46,7 +46,7 @@ class Pinned:
 PINNED: dict[str, Pinned] = {
     "en-de-small": Pinned(
         "a5ba1cdf17cedd3dd1301967beefc1d70f3863c8edc34fa7f974c8d82c421e4d",
-        "1b923f0b16abcea9954ffbb23450e87a7d7ca7c1285964b83ba7b84a3077cf46",
+        "b8f5bb016e7c7753b53367f52ea42e29ce0d183aecff071d7e2efa1d059aeb95",
         {
             "Where is the nearest station?": "Wo ist der nächste Bahnhof?",
             "My grandmother bakes the best apple cake in the world.": (

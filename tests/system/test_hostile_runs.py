@@ -149,7 +149,7 @@ def test_what_commands_wrote_into_a_run_goes_with_it(corpus: Path, run: Path) ->
     (run / "events" / "events.out.tfevents.1").write_text("ours")
     trained(corpus, run, overwrite=True)
     names = {path.name for path in run.iterdir()}
-    assert names == {"run.json", "status.json", "metrics.jsonl", "tokenizer", "checkpoints", "averaged"}
+    assert names == {"run.json", "profile.json", "status.json", "metrics.jsonl", "tokenizer", "checkpoints", "averaged"}
 
 
 def test_overwrite_and_resume_follow_a_link_and_leave_it(corpus: Path, run: Path, tmp_path: Path) -> None:
@@ -521,7 +521,9 @@ def test_a_bundle_gives_away_nothing_but_the_model(run: Path, tmp_path: Path) ->
     (tmp_path / "secret").write_text("private")
     (run / "tokenizer" / "notes").write_text("private")
     given = write_bundle(read_model(run), tmp_path / "given")
-    assert set(contents(given)) == {"run.json", "averaged/state.json", "averaged/" + MODEL, "tokenizer/tokenizer.json"}
+    text = {"profile.json", "tokenizer/tokenizer.json"}
+    assert set(contents(given)) == {"run.json", "averaged/state.json", "averaged/" + MODEL, *text}
+    assert json.loads((given / "profile.json").read_text())["samples"] == []
     for link, target in (("tokenizer/link", "secret"), ("README.md", "secret")):
         (run / link).symlink_to(tmp_path / target)
         with pytest.raises(HeedfulError, match="is a link, and what it leads to would be given away"):

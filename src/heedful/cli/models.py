@@ -16,7 +16,6 @@ from heedful.files import folder_size, read_small, reason, sha256
 from heedful.runs.descriptions import MODEL, Languages, read_run
 from heedful.runs.folder import AVERAGED, CARD
 from heedful.runs.lists import ListedModel, bundled, models_in
-from heedful.text.profile import write_profile
 
 _USUAL = (Path(), Path("runs"))
 
@@ -95,8 +94,8 @@ def bundle(
     """Make a model to give away: weights, subwords, configuration and card, and nothing else of the run.
 
     Every command takes the folder as it takes a run's; training goes on from it with `heedful train --init`. It
-    does not say where it was trained. What was written is read again before the command ends, and tried with text in
-    CAPITALS: if it translates that badly, it will be given such text in small letters.
+    does not say where it was trained. What was written is read again before the command ends. The model is tried with
+    text in CAPITALS: if it translates that badly, it will be given such text in small letters.
 
     Args:
         model: The folder of a run or of one of its checkpoints (RUN/checkpoints/step-N), or the name of a model.
@@ -113,12 +112,14 @@ def bundle(
     text = None if card is None else _text(card)
     from heedful.runs.models import read_model, write_bundle
 
-    write_bundle(read_model(model), output, storage=storage, card=text, spoken=spoken, overwrite=overwrite)
-    again = read_model(output)
-    if again.profile is not None:
+    saved = read_model(model)
+    if saved.profile is not None:
         from heedful.search.translator import Translator
 
-        write_profile(output, replace(again.profile, does_capitals=Translator(again, device="cpu").does_capitals()))
+        tried = Translator(read_model(model), device="cpu").does_capitals()
+        saved = replace(saved, profile=replace(saved.profile, does_capitals=tried))
+    write_bundle(saved, output, storage=storage, card=text, spoken=spoken, overwrite=overwrite)
+    again = read_model(output)
     spoken, weights = again.description.languages, again.weights_from / MODEL
     stored = {"file": weights, "bytes": weights.stat().st_size, "sha256": sha256(weights)}
     facts: dict[str, Any] = {

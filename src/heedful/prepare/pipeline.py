@@ -51,7 +51,7 @@ from heedful.text.profile import PROFILE, Profile, profile_of, write_profile
 from heedful.text.reading import refuse, require_readable
 
 _REPORT = "report.json"
-_PROFILED_PAIRS = 50_000
+_PROFILED_PAIRS = 10_000
 """Of which the words are counted for the profile, about: more tell nothing new."""
 BOUNDS: dict[str, Rule] = {
     **{item.name: item.metadata["rule"] for item in dataclasses.fields(DataConfig)},

@@ -30,7 +30,7 @@ from heedful.runs.folder import (
     subword_file,
 )
 from heedful.runs.lists import languages
-from heedful.text.profile import Profile, read_profile
+from heedful.text.profile import Profile, read_profile, write_profile
 from heedful.text.subwords import Subwords
 
 _FILES = (RUN, CARD, f"{AVERAGED}/{MODEL}", f"{AVERAGED}/{STATE}", *TEXT_FILES)
@@ -169,6 +169,8 @@ def write_bundle(
     description = replace(known, **secret, bundle=True, languages=spoken or languages(known))
     try:
         with new_folder(folder, error=CheckpointError) as place:
+            if saved.profile is not None:  # without sentences of the training text
+                write_profile(place, replace(saved.profile, samples=()))
             copy_text_files(saved.run, place, description.vocabularies)
             (place / AVERAGED).mkdir()
             known = {"step": saved.step, "scheduled": False, "storage": storage, "state": {}}

@@ -311,13 +311,13 @@ class Translator:
         return {name: number if math.isfinite(number) else None for name, number in numbers.items()}
 
     def does_capitals(self) -> bool | None:
-        """Whether text in capitals is translated as other text is; None where there is no text to try."""
-        samples = self.saved.profile.samples if self.saved.profile else ()
-        if not samples:
-            return None
+        """Whether text in capitals is translated as other text is; None where nobody has tried and there is no text."""
+        profile = self.saved.profile
+        if profile is None or not profile.samples:
+            return profile.does_capitals if profile else None
         options = self.options.greedy()
-        usual = self.translate(samples, options=options, as_is=True)
-        in_capitals = self.translate([sample.upper() for sample in samples], options=options, as_is=True)
+        usual = self.translate(profile.samples, options=options, as_is=True)
+        in_capitals = self.translate([sample.upper() for sample in profile.samples], options=options, as_is=True)
         return agreement([one.upper() for one in usual], in_capitals) >= _ALIKE
 
     def attention(self, line: str, *, target: str | None = None, options: SearchOptions | None = None) -> AttentionMaps:

@@ -72,7 +72,7 @@ class Profile:
     lines_of_several: float
     """The share of lines with more than one sentence."""
     samples: tuple[str, ...] = ()
-    """Some sentences of the source, to try a model with."""
+    """Some sentences of the source, to try a model with; a bundle, which is given away, has none."""
     does_capitals: bool | None = None
     """Whether the model translates text in capitals as well as other text; None where nobody has tried."""
 

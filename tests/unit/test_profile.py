@@ -1,0 +1,111 @@
+"""The profile of a training text says what is in it, and survives its file."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.commands import run_here
+
+from heedful.text.profile import PROFILE, LanguageCheck, Profile, Side, profile_of, read_profile
+
+ENGLISH = [
+    "the",
+    "dog",
+    "and",
+    "the",
+    "cat",
+    "are",
+    "in",
+    "the",
+    "house",
+    "of",
+    "my",
+    "friend",
+    "but",
+    "I",
+    "do",
+    "not",
+    "see",
+    "them",
+]
+GERMAN = [
+    "der",
+    "Hund",
+    "und",
+    "die",
+    "Katze",
+    "sind",
+    "in",
+    "dem",
+    "Haus",
+    "von",
+    "meinem",
+    "Freund",
+    "aber",
+    "ich",
+    "sehe",
+    "sie",
+    "nicht",
+]
+
+
+def sentence(words: list[str], rng: random.Random) -> str:
+    return " ".join(["Yes", *rng.choices(words, k=9)]) + "."
+
+
+@pytest.fixture
+def profile() -> Profile:
+    rng = random.Random(1)
+    pairs = [(sentence(ENGLISH, rng), sentence(GERMAN, rng)) for _ in range(300)]
+    return profile_of(pairs, {"source": {"a": 900, "é": 100, "ç": 99}, "target": {}})
+
+
+def test_the_corpus_has_the_profile_of_its_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = random.Random(2)
+    pairs = [(sentence(ENGLISH, rng) + f" Nº {n}.", sentence(GERMAN, rng)) for n in range(200)]
+    (tmp_path / "text.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
+    options = ("--bpe-dropout", "0.1", "--copies", "2", "--vocab-size", "300")
+    code, _, _ = run_here(capsys, "prepare", "--tsv", tmp_path / "text.tsv", "--output", tmp_path / "corpus", *options)
+    assert code == 0
+    found = read_profile(tmp_path / "corpus")
+    assert found is not None
+    assert found.source.character_counts == Counter("".join(source for source, _ in pairs))
+    words = Counter(word for _, target in pairs for word in target.removesuffix(".").split()[1:])
+    assert found.target.word_counts == words
+    assert list(found.target.word_counts.values()) == sorted(words.values(), reverse=True)
+    assert found.target.function_share == 1
+    assert (found.lines_of_several, found.split) == (1.0, "lines")
+    assert PROFILE in json.loads((tmp_path / "corpus" / "manifest.json").read_text())["files"]
+
+
+def test_a_profile_knows_characters_words_and_what_a_line_is(profile: Profile) -> None:
+    assert [profile.source.knows(one) for one in "éçZ"] == [True, False, True]
+    assert profile.source.forms == {"i": "I"}
+    assert profile.split == "sentences"
+    assert len(profile.samples) == 40
+
+
+def test_another_language_is_told_once_and_only_with_enough_words(profile: Profile) -> None:
+    rng = random.Random(3)
+    check = LanguageCheck(profile)
+    assert not list(check.problems(["der Hund und die Katze"]))
+    assert not list(LanguageCheck(profile).problems([sentence(ENGLISH, rng) for _ in range(50)]))
+    assert len(list(check.problems([sentence(GERMAN, rng)]))) == 1
+    assert not list(check.problems([sentence(GERMAN, rng)] * 9))
+
+
+def test_a_text_that_was_right_does_not_hide_one_that_is_wrong(profile: Profile) -> None:
+    rng = random.Random(4)
+    check = LanguageCheck(profile)
+    assert not list(check.problems([sentence(ENGLISH, rng) for _ in range(500)]))
+    assert list(check.problems([sentence(GERMAN, rng) for _ in range(8)]))
+
+
+def test_an_empty_text_has_a_profile_too() -> None:
+    nothing = profile_of([], {"source": {}, "target": {}})
+    assert nothing == Profile(Side({}, {}, 0.0), Side({}, {}, 0.0), 0.0)
+    assert not list(LanguageCheck(nothing).problems(["Any text is as good as any other to one who has read nothing."]))
