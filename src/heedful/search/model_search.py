@@ -20,7 +20,7 @@ from heedful.errors import SearchError
 from heedful.model.attention_kernels import padded_attention
 from heedful.model.devices import Captures
 from heedful.model.transformer import Transformer
-from heedful.search.cached_decoder import CachedDecoder
+from heedful.search.cached_decoder import CachedDecoder, output_matrix
 from heedful.search.engine import Engine, Hypothesis, Sentence
 from heedful.search.options import SearchOptions
 from heedful.search.required import MOST_REQUIRED, required_shape
@@ -55,6 +55,7 @@ class ModelSearch:
         """
         self.model, self._half, self._graphs, self._subwords = model.eval(), half, graphs, subwords
         self.device = model.embedding.weight.device
+        self._output_DV = output_matrix(model, half=half)
         self._slots = batch_size or SLOTS[self.device.type]
         self._engines: dict[tuple[int, bool, SearchOptions], Engine] = {}
         self._captures: Captures | None = None
@@ -126,6 +127,7 @@ class ModelSearch:
             self._captures = Captures()
         decoder = CachedDecoder(
             self.model,
+            output_DV=self._output_DV,
             slots=slots,
             beams=options.beams,
             source_positions=source_positions,
