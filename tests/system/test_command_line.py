@@ -223,7 +223,12 @@ def test_unknown_commands_and_options_suggest_the_nearest() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["train"], 'error: Command "train" parameter DATA requires an argument.\nheedful train --help shows'),
+        (["train"], "error: heedful train needs DATA\nheedful train --help shows"),
+        (["train", "x", "--output"], "error: --output needs a value\nheedful train --help shows"),
+        (
+            ["evaluate", "--referense", "x"],
+            "error: heedful evaluate needs --reference: Did you mean --reference",
+        ),
         (["runs", "a", "b", "c"], "error: more was given than it takes: b c\nheedful runs --help shows"),
         (["data", "x", "--samples", "many"], "error: --samples many: must be a whole number, at least 0 and at most"),
         (["average", "x", "--last", "2.9"], "error: --last 2.9: must be a whole number, at least 1 and at most"),

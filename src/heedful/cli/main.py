@@ -25,7 +25,7 @@ from heedful.cli.start import INTERRUPTED, is_closed
 from heedful.errors import HeedfulError, is_out_of_memory
 
 if TYPE_CHECKING:
-    from cyclopts import App
+    from cyclopts import App, CycloptsError
 
 GROUPS = {
     "First steps": {
@@ -116,7 +116,7 @@ def run_command(arguments: list[str]) -> None:
     written = name in _WRITING or any(word.startswith("--output") for word in arguments)
     if is_closed(sys.stdout) and ("--json" in arguments or not written):
         raise HeedfulError(f"standard output is closed: heedful {name} has nowhere to print to")
-    from cyclopts import CycloptsError, UnusedCliTokensError
+    from cyclopts import CycloptsError
 
     whole = "--help-all" in arguments
     arguments = ["--help" if word == "--help-all" else word for word in arguments]
@@ -124,9 +124,20 @@ def run_command(arguments: list[str]) -> None:
         app_of(name, whole_help=whole)(arguments, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         # On a line like every other mistake: a box would fold what somebody wants to search for.
-        extra = " ".join(error.unused_tokens or ()) if isinstance(error, UnusedCliTokensError) else ""
-        problem = f"more was given than it takes: {extra}" if extra else error
-        raise HeedfulError(f"{problem}\nheedful {name} --help shows what it takes") from None
+        raise HeedfulError(f"{_mistyped(error, name)}\nheedful {name} --help shows what it takes") from None
+
+
+def _mistyped(error: CycloptsError, name: str) -> str:
+    """What is wrong with a command as it was typed, in our words where cyclopts speaks of its own parts."""
+    from cyclopts import MissingArgumentError, UnusedCliTokensError
+
+    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+        return f"more was given than it takes: {' '.join(error.unused_tokens)}"
+    if isinstance(error, MissingArgumentError) and error.argument is not None:
+        _, _, advice = str(error).partition("requires an argument.")  # of an option that was misspelled
+        needs = f"{error.keyword} needs a value" if error.keyword else f"heedful {name} needs {error.argument.name}"
+        return needs + (f":{advice}" if advice else "")
+    return str(error)
 
 
 def app_of(*names: str, whole_help: bool = False) -> App:
@@ -167,7 +178,7 @@ def overview(*, width: int) -> str:
             first = f"  {name}".ljust(indent)
             lines += textwrap.wrap(text, width, initial_indent=first, subsequent_indent=" " * indent)
         lines.append("")
-    last = "`heedful COMMAND --help` shows what a command takes, with examples; `heedful --version` the version."
+    last = "`heedful COMMAND --help` shows what a command takes, with examples; `--help-all` all of it."
     return "\n".join([*lines, *textwrap.wrap(last, width)])
 
 
