@@ -34,7 +34,7 @@ CEILINGS = {
     "export": (3, 300),
     "planning": (6, 1120),
     "training": (12, 1900),
-    "search": (13, 2540),
+    "search": (13, 2550),
     "runs": (8, 1360),
     "prepare": (6, 1070),
     "model": (15, 1910),

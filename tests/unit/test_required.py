@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.search_models import Logits, every_output, random_logits, searched
 
 from heedful.search.options import SearchOptions
-from heedful.search.required import Term, Way, in_turns, lacking, progress_after, required_shape, required_tables
+from heedful.search.required import Term, Way, after, in_turns, lacking, required_shape, required_tables
 from heedful.symbols import END
 
 WORDS = [3, 4, 5, 6]
@@ -60,11 +60,10 @@ def is_found(logits: Logits, output: tuple[int, ...], required: Sequence[Term], 
 def test_an_output_lacks_nothing_when_all_terms_stand_in_it_in_order(required: list[Term], output: list[int]) -> None:
     shape = required_shape([required, [(Way((3, 4)),)]])
     tables = required_tables([required], shape)
-    letters, steps, _, lengths = map(torch.from_numpy, tables)
-    progress = torch.zeros(1, 1, shape.terms, shape.ways, dtype=torch.long)
+    progress = torch.zeros(1, 1, 1 + shape.ways, dtype=torch.long)
     for word in output:
-        progress = progress_after(progress, torch.tensor([[word]]), letters=letters, steps=steps, lengths=lengths)
-    assert (int(lacking(progress, lengths)[0].sum()) == 0) == holds(output, required)
+        progress = after(tables, progress, torch.tensor([[[word]]])).progress.squeeze(2)
+    assert (int(lacking(tables, progress)) == 0) == holds(output, required)
 
 
 @given(

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from heedful.data import noise
 from heedful.search.options import SearchOptions
-from heedful.search.required import in_turns, lacking, progress_after, turns
+from heedful.search.required import RequiredTables, addition, after, in_turns, lacking
 from heedful.search.spelling import BEGIN, Spelling
 from heedful.symbols import END, PAD
 
@@ -57,11 +57,13 @@ class Hypotheses:
     spelled: Tensor
     """[B, W] the state of `Spelling` in which each live hypothesis ends."""
     progress: Tensor
-    """[B, W, R, A] how many subwords of what an output must hold each live hypothesis ends in, see `required`."""
+    """[B, W, 1 + A] how much of what an output must hold each live hypothesis has, see `required`."""
     required_letters: Tensor
     required_steps: Tensor
     required_additions: Tensor
     required_lengths: Tensor
+    required_rest: Tensor
+    required_fewest: Tensor
     avoided: Tensor
     """[B, MOST_AVOIDED] words that such an output does not say; PAD where there is none."""
     done: Tensor
@@ -77,6 +79,10 @@ class Hypotheses:
         return [getattr(self, field.name) for field in dataclasses.fields(self)]
 
     @property
+    def required(self) -> RequiredTables:
+        return RequiredTables(*(getattr(self, f"required_{name}") for name in RequiredTables._fields))
+
+    @property
     def last_ids(self) -> Tensor:
         """The last id of each live hypothesis: what the model is given next."""
         return self.ids.gather(2, self.length[:, None, None].expand(-1, self.ids.size(1), 1)).squeeze(2)
@@ -84,7 +90,7 @@ class Hypotheses:
 
 def advance_beams(state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, spelling: Spelling) -> None:
     """Take one step in place, given the model's scores for the word after each live hypothesis."""
-    continuations = _required_continuations if state.progress.size(2) else _best_continuations
+    continuations = _required_continuations if state.progress.size(2) > 1 else _best_continuations
     values, parents, words = continuations(state, logits_BWV, options, spelling)
     ends = words == END
     _keep_ended(state, values.masked_fill(~ends, -torch.inf), parents, options)
@@ -126,36 +132,23 @@ def _required_continuations(
     values, words = _allowed(state, log_probs_BWV, options, spelling, choose=choose)
     added_value.masked_fill_((added[..., None] == words[:, :, None]).any(-1), -torch.inf)  # they are there already
     would_end = (words[..., 0] == END) & (_forced_word(state) < 0)[:, None]
-    given_up = would_end & (lacking(state.progress, state.required_lengths)[0] > 0)
+    given_up = would_end & (lacking(state.required, state.progress) > 0)
     values = state.log_probability[..., None] + torch.cat([values, added_value], -1)
     values = values.masked_fill(given_up[..., None], -torch.inf)
     words = torch.cat([words, added], -1)
-    parents = torch.arange(width, device=words.device)[:, None].expand_as(words).flatten(1)
-    progress = state.progress[:, :, None].expand(-1, -1, words.size(2), -1, -1).flatten(1, 2)
-    values, words = values.flatten(1), words.flatten(1)
-    lacks, fewest = lacking(_progress_after(state, progress, words), state.required_lengths)
-    left = torch.where(words == END, 0, (state.limit - state.length - 1)[:, None])
-    values = values.masked_fill(fewest > left, -torch.inf)
-    order = in_turns(values, lacks)
-    return values.gather(1, order), parents.gather(1, order), words.gather(1, order)
+    come = after(state.required, state.progress, words)
+    left = torch.where(words == END, 0, (state.limit - state.length - 1)[:, None, None])
+    values = values.masked_fill(come.fewest > left, -torch.inf).flatten(1)
+    order = in_turns(values, come.lacking.flatten(1))
+    return values.gather(1, order), order // words.size(2), words.flatten(1).gather(1, order)
 
 
 def _addition(state: Hypotheses, log_probs_BWV: Tensor, spelling: Spelling) -> tuple[Tensor, Tensor]:
     """[B, W, 1] the word that begins the next required term or goes on with it, and its log-probability."""
-    is_next = turns(state.progress, state.required_lengths)
-    is_next &= (state.required_lengths[:, None] > state.progress).all(-1)
-    there = state.progress[..., 0]
-    table = state.required_additions[:, None].expand(-1, there.size(1), -1, -1)
-    added = (table.gather(3, there[..., None]).squeeze(3) * is_next).sum(-1, keepdim=True)
-    values = log_probs_BWV.gather(2, added)
-    blocked = ~is_next.any(-1, keepdim=True) | (_forced_word(state) >= 0)[:, None, None]
+    added = addition(state.required, state.progress)
+    blocked = (lacking(state.required, state.progress) <= 0)[..., None] | (_forced_word(state) >= 0)[:, None, None]
     blocked |= spelling.needed[state.spelled[..., None], added] > _words_left(state)
-    return added, values.masked_fill_(blocked, -torch.inf)
-
-
-def _progress_after(state: Hypotheses, progress: Tensor, words: Tensor) -> Tensor:
-    tables = {"letters": state.required_letters, "steps": state.required_steps, "lengths": state.required_lengths}
-    return progress_after(progress, words, **tables)
+    return added, log_probs_BWV.gather(2, added).masked_fill_(blocked, -torch.inf)
 
 
 def _keep_ended(state: Hypotheses, values: Tensor, parents: Tensor, options: SearchOptions) -> None:
@@ -179,9 +172,9 @@ def _lengthen(state: Hypotheses, values: Tensor, parents: Tensor, words: Tensor,
     Not in slots that are done, nor where every position is taken.
     """
     state.spelled.copy_(spelling.after(state.spelled.gather(1, parents), words))
-    if state.progress.size(2):
-        parent = parents[..., None, None].expand_as(state.progress)
-        state.progress.copy_(_progress_after(state, state.progress.gather(1, parent), words))
+    if state.progress.size(2) > 1:
+        progress = state.progress.gather(1, parents[..., None].expand_as(state.progress))
+        state.progress.copy_(after(state.required, progress, words[..., None]).progress.squeeze(2))
     state.log_probability.copy_(values)
     state.done.logical_or_(~(values > -torch.inf).any(1))  # nor is a score that is not a number
     going = ~state.done & (state.length < state.ids.size(2) - 1)

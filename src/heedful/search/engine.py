@@ -142,7 +142,6 @@ class Engine:
             uniform = np.stack(drawn)
         own = torch.arange(options.beams)[:, None].expand(table)
         required = required_tables([sentence.required for sentence in sentences], self._required)
-        letters, steps, additions, lengths = map(torch.from_numpy, required)
         avoided = torch.full((count, MOST_AVOIDED), PAD)
         for row, sentence in enumerate(sentences):
             avoided[row, : len(sentence.avoided)] = torch.tensor(sentence.avoided, dtype=torch.long)
@@ -155,11 +154,8 @@ class Engine:
             prefix=torch.from_numpy(prefix),
             uniform=torch.from_numpy(uniform).to(self._scorer.dtype),
             spelled=torch.full(shape, BEGIN),
-            progress=torch.zeros(*shape, *self._required[:2], dtype=torch.long),
-            required_letters=letters,
-            required_steps=steps,
-            required_additions=additions,
-            required_lengths=lengths,
+            progress=torch.zeros(*shape, 1 + self._required.ways, dtype=torch.long),
+            **{f"required_{name}": table for name, table in required._asdict().items()},
             avoided=avoided,
             done=torch.zeros(count, dtype=torch.bool),
             ended_score=torch.full_like(log_probability, -torch.inf),

@@ -7,7 +7,7 @@ lack nothing, the best that lack one, and so on (after Post and Vilar, 2018). No
 the model would end, though it lacks something, is given up: it would only say the sentence once more.
 
 All is whole numbers in tensors of fixed shape: R terms with A ways of up to L subwords, each way with the K subwords
-that matter to it.
+that matter to it. Terms come in turns, so of each hypothesis only one is followed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 FAR = 127
-"""Subwords that no output lacks: of a way that does not exist, though its term does."""
+"""Subwords of a way that does not exist."""
 
 
 @dataclass(frozen=True)
@@ -56,17 +56,21 @@ MOST_AVOIDED = 24
 
 
 class RequiredTables(NamedTuple):
-    """What the outputs of some sentences must hold; B sentences come first."""
+    """What the outputs of B sentences must hold; after their terms comes one that never does, for what is complete."""
 
-    letters: np.ndarray
-    """[B, R, A, K] the subwords that matter, -1 where there is none."""
-    steps: np.ndarray
-    """[B, R, A, L + 1, K + 1] how many subwords of a way are there after one more, given how many there were and which
-    of the letters it is; the last stands for any other."""
-    additions: np.ndarray
-    """[B, R, L + 1] the subword that goes on the first way, given how many are there."""
-    lengths: np.ndarray
-    """[B, R, A] subwords of each way; 0 where there is no such term."""
+    letters: Tensor
+    """[B, R + 1, A, K] the subwords that matter, -1 where there is none."""
+    steps: Tensor
+    """[B, R + 1, A, L + 1, K + 1] how many subwords of a way are there after one more, given how many there were and
+    which of the letters it is; the last stands for any other."""
+    additions: Tensor
+    """[B, R + 1, L + 1] the subword that goes on the first way, given how many are there."""
+    lengths: Tensor
+    """[B, R + 1, A] subwords of each way."""
+    rest: Tensor
+    """[B, R + 2] the subwords of each term and those after it, by their first ways."""
+    fewest: Tensor
+    """[B, R + 2] the same by the ways that need the fewest."""
 
 
 def required_shape(terms: Sequence[Sequence[Term]]) -> RequiredShape:
@@ -84,15 +88,17 @@ def required_shape(terms: Sequence[Sequence[Term]]) -> RequiredShape:
 
 def required_tables(terms: Sequence[Sequence[Term]], shape: RequiredShape) -> RequiredTables:
     """The tables for what each of these sentences must hold."""
-    places = len(terms), shape.terms, shape.ways
-    letters, lengths = np.full((*places, shape.letters), -1), np.zeros(places, np.int64)
+    places = len(terms), shape.terms + 1, shape.ways
+    letters, lengths = np.full((*places, shape.letters), -1), np.full(places, FAR)
     steps = np.zeros((*places, shape.length + 1, shape.letters + 1), np.int64)
     additions = np.zeros((*places[:2], shape.length + 1), np.int64)
+    rest, fewest = np.zeros((2, len(terms), shape.terms + 2), np.int64)
     for row, own in enumerate(terms):
-        for place, term in enumerate(own):
-            lengths[row, place] = FAR
+        for place, term in reversed(list(enumerate(own))):
             first = term[0].ids
             additions[row, place, : len(first)] = first
+            rest[row, place] = rest[row, place + 1] + len(first)
+            fewest[row, place] = fewest[row, place + 1] + min(len(way.ids) for way in term)
             for number, way in enumerate(term):
                 at = row, place, number
                 lengths[at] = len(way.ids)
@@ -100,7 +106,7 @@ def required_tables(terms: Sequence[Sequence[Term]], shape: RequiredShape) -> Re
                 known = _steps(way)
                 steps[at][: len(known), : known.shape[1] - 1] = known[:, :-1]
                 steps[at][: len(known), -1] = known[:, -1]
-    return RequiredTables(letters, steps, additions, lengths)
+    return RequiredTables(*map(torch.from_numpy, (letters, steps, additions, lengths, rest, fewest)))
 
 
 def _letters(way: Way) -> list[int]:
@@ -126,31 +132,49 @@ def _steps(way: Way) -> np.ndarray:
     return steps
 
 
-def progress_after(
-    progress_BNRA: Tensor, words_BN: Tensor, *, letters: Tensor, steps: Tensor, lengths: Tensor
-) -> Tensor:
-    """How many subwords of each way hypotheses end in that take one word more; none before a term's turn comes."""
-    same = words_BN[:, :, None, None, None] == letters[:, None]
-    numbers = torch.arange(-same.size(-1), 0, device=same.device)
-    letter = (same * numbers).sum(-1) + same.size(-1)  # each is there once at most
-    index = progress_BNRA * steps.size(-1) + letter
-    table = steps.flatten(3)[:, None].expand(-1, index.size(1), -1, -1, -1)
-    is_on = turns(progress_BNRA, lengths)[..., None]
-    return table.gather(4, index[..., None]).squeeze(4).masked_fill(~is_on, 0)
+def addition(tables: RequiredTables, progress_BW: Tensor) -> Tensor:
+    """[B, W, 1] the word that goes on the first way of the term whose turn it is."""
+    slots = torch.arange(len(progress_BW), device=progress_BW.device)[:, None]
+    return tables.additions[slots, progress_BW[..., 0], progress_BW[..., 1]][..., None]
 
 
-def turns(progress_BNRA: Tensor, lengths: Tensor) -> Tensor:
-    """[B, N, R] whether all terms before each are complete."""
-    complete = (lengths[:, None] <= progress_BNRA).any(-1)
-    before = complete.cumprod(-1).bool()
-    return torch.cat([torch.ones_like(before[..., :1]), before[..., :-1]], -1)
+def lacking(tables: RequiredTables, progress_BW: Tensor) -> Tensor:
+    """[B, W] the subwords that must still come, by the first ways."""
+    return tables.rest.gather(1, progress_BW[..., 0]) - progress_BW[..., 1]
 
 
-def lacking(progress_BNRA: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """[B, N] the subwords that must still come, by each term's first way; and by the ways that need the fewest."""
-    rest = lengths[:, None] - progress_BNRA
-    fewest = rest.amin(-1)
-    return rest[..., 0].masked_fill(fewest <= 0, 0).sum(-1), fewest.clamp(min=0).sum(-1)
+class After(NamedTuple):
+    """How far each of W hypotheses would come by each of M words."""
+
+    progress: Tensor
+    """[B, W, M, 1 + A]"""
+    lacking: Tensor
+    """[B, W, M] the subwords that must still come, by the first ways."""
+    fewest: Tensor
+    """[B, W, M] the fewest that must."""
+
+
+def after(tables: RequiredTables, progress_BW: Tensor, words_BWM: Tensor) -> After:
+    """How far hypotheses come by these words.
+
+    ``progress_BW``: [B, W, 1 + A] the number of the term whose turn it is, and how many subwords of each of its ways
+    there are.
+    """
+    slots = torch.arange(len(words_BWM), device=words_BWM.device)[:, None]
+    turn, there = progress_BW[..., 0], progress_BW[..., 1:]
+    ways = torch.arange(there.size(2), device=there.device)
+    steps = tables.steps[slots[..., None], turn[..., None], ways, there]
+    same = words_BWM[..., None, None] == tables.letters[slots, turn][:, :, None]
+    letter = torch.where(same.any(-1), same.to(torch.uint8).argmax(-1), same.size(-1))
+    there = steps[:, :, None].expand(-1, -1, letter.size(2), -1, -1).gather(4, letter[..., None]).squeeze(4)
+    missing = tables.lengths[slots, turn][:, :, None] - there
+    complete = (missing <= 0).any(-1)
+    there = there.masked_fill(complete[..., None], 0)
+    turn = turn[..., None] + complete
+    lacks = tables.rest[slots[..., None], turn] - there[..., 0]
+    later = tables.fewest[slots[..., None], turn + ~complete]
+    fewest = later + missing.amin(-1).masked_fill(complete | (lacks <= 0), 0)
+    return After(torch.cat([turn[..., None], there], -1), lacks, fewest)
 
 
 def in_turns(values_BN: Tensor, lacking_BN: Tensor) -> Tensor:
