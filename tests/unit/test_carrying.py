@@ -15,7 +15,7 @@ from heedful.text.numerals import differing_numerals
 from heedful.text.profile import Profile, Side
 from heedful.text.sentences import layout
 
-ENGLISH = Side({}, {"the": 9, "I": 8, "Tom": 5}, 0.5)
+ENGLISH = Side({"a": 9}, {"the": 9, "I": 8, "Tom": 5}, 0.5)
 PROFILE = Profile(ENGLISH, ENGLISH, 0.0, does_capitals=False)
 
 
@@ -97,7 +97,15 @@ def test_every_piece_comes_back_exactly_once_whatever_the_model_says(text: str, 
 @given(st.text(max_size=40))
 def test_a_text_without_pieces_is_given_as_it_is(text: str) -> None:
     if not pieces_of(text):
-        assert passage(text) == Passage(text, text)
+        assert passage(text) == Passage(text, text, is_text=any(map(str.isalnum, text)))
+
+
+def test_numbers_alone_are_translated_by_a_model_that_learned_from_numbers() -> None:
+    sums = Side({"1": 900, "a": 5}, {}, 0.5)
+    for profile, expected in ((None, True), (Profile(sums, sums, 0.0), True), (PROFILE, False)):
+        assert passage("12 + 30", profile).is_text is expected
+        assert not passage("{0} 🙂 …", profile).is_text
+        assert passage("{0} or X9", profile).is_text
 
 
 def test_capitals_and_titles_are_given_as_sentences_are_written() -> None:

@@ -128,12 +128,8 @@ class Passage:
     """What was left out, each with its place in `given`."""
     case: Case | None = None
     """How the sentence was written, if that was changed."""
-
-    @property
-    def is_text(self) -> bool:
-        """Whether there is anything to translate: not of numbers and carried pieces alone."""
-        names = {name for name, _ in self.words}
-        return any(map(str.isalpha, _NAME.sub(lambda match: "" if match[0] in names else match[0], self.given)))
+    is_text: bool = True
+    """Whether there is anything to translate: not numbers and carried pieces alone."""
 
 
 def passage(sentence: str, profile: Profile | None = None, *, names: bool = True) -> Passage:
@@ -170,7 +166,11 @@ def passage(sentence: str, profile: Profile | None = None, *, names: bool = True
         keep = [name for name, _ in words]
         case = case_of(_NAME.sub("", given))
         given = in_sentence_case(given, profile.source.forms, keep=keep) if case else given
-    return Passage(sentence, given, tuple(words), tuple(marks), case)
+    names = {name for name, _ in words}
+    left = _NAME.sub(lambda match: "" if match[0] in names else match[0], given)
+    numbers = profile is None or profile.source.is_of_numbers
+    is_text = any(map(str.isalnum if numbers else str.isalpha, left))
+    return Passage(sentence, given, tuple(words), tuple(marks), case, is_text)
 
 
 def put_back(

@@ -58,6 +58,12 @@ class Side:
     def function_words(self) -> frozenset[str]:
         return frozenset(word.lower() for word in itertools.islice(self.word_counts, _FUNCTION_WORDS))
 
+    @functools.cached_property
+    def is_of_numbers(self) -> bool:
+        """Whether it has more digits than letters, as sums to be computed have: then numbers are translated too."""
+        letters = sum(count for one, count in self.character_counts.items() if one.isalpha())
+        return sum(count for one, count in self.character_counts.items() if one.isdecimal()) > letters
+
     def knows(self, character: str) -> bool:
         """Whether a character was seen often enough to be learned."""
         return character.isascii() or self.character_counts.get(character, 0) >= _OFTEN
