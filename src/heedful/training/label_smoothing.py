@@ -73,14 +73,14 @@ def losses_and_gradient(scores_NV: Tensor, targets_N: Tensor, label_smoothing: f
     """The two sums of a slice, and the gradient of the first with respect to the scores, in the scores' type."""
     words = scores_NV.size(-1)
     single = scores_NV if scores_NV.dtype == torch.float64 else scores_NV.float()
-    normaliser = single.logsumexp(-1)
-    true = normaliser - single.gather(-1, targets_N[:, None])[:, 0]
-    wrong = words * normaliser - single.sum(-1) - true
+    log_probabilities = single.log_softmax(-1)
+    true = -log_probabilities.gather(-1, targets_N[:, None])[:, 0]
+    wrong = -log_probabilities.sum(-1) - true
     counted = (targets_N != PAD).to(single.dtype)
     share = label_smoothing / (words - 1)
     smoothed = (((1 - label_smoothing) * true + share * wrong) * counted).sum()
     # softmax − smoothed target; the true word's entry is written over afterwards.
-    gradient = (((single - normaliser[:, None]).exp() - share) * counted[:, None]).to(scores_NV.dtype)
+    gradient = log_probabilities.exp_().sub_(share).mul_(counted[:, None]).to(scores_NV.dtype)
     at_true = ((-true).exp() - (1 - label_smoothing)) * counted
     gradient.scatter_(-1, targets_N[:, None], at_true.to(gradient.dtype)[:, None])
     return smoothed, (true * counted).sum(), gradient
