@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "src"))
 
 import numpy as np
 from hardware import described
-from rivals.contestants import TRAINERS, Contestant, Process, ToolkitError, set_up
+from rivals.contestants import COMPILED, NO_ANSWER, TRAINERS, Contestant, Process, ToolkitError, set_up
 from rivals.engine import Sizes
 from speed_workload import LENGTHS, write_corpus
 from train_command import CommandError, command_run
@@ -52,8 +52,6 @@ SIZES = {
 OURS = TRAINERS[0]
 ALIKE = 0.01
 """Parameters that a rival may have more or fewer: an output bias, a norm at the end of a stack, none in attention."""
-SLOWEST_ANSWER = 150.0
-"""Seconds after which a toolkit counts as hanging."""
 
 
 @dataclass
@@ -70,6 +68,8 @@ class Entrant:
     loss: float = 0.0
     problem: str = ""
     process: Process | None = None
+    limit: float = 0.0
+    """Seconds after which it counts as hanging."""
 
     @property
     def speed(self) -> float:
@@ -88,7 +88,7 @@ class Entrant:
         if not self.process or self.problem:
             return {}
         try:
-            return self.process.answer(seconds=SLOWEST_ANSWER)
+            return self.process.answer(seconds=self.limit)
         except ToolkitError as error:
             self.problem = str(error)
             print(f"{self.label}: {error}", flush=True)
@@ -104,7 +104,7 @@ def started(
     with tempfile.TemporaryDirectory() as logs, contextlib.ExitStack() as stack:
         found = []
         for contestant in contestants:
-            entrant = Entrant(contestant.label)
+            entrant = Entrant(contestant.label, limit=arguments.limit)
             found.append(entrant)
             python = contestant.python(arguments.environments)
             if python is None:
@@ -113,8 +113,9 @@ def started(
             log = Path(logs) / f"{contestant.label}.log"
             entrant.process = Process(contestant, python, log=log, threads=1 if device == "cpu" else None)
             stack.callback(_close, entrant, log)
-            options = {"folder": None, "device": device, "half": half, "options": {"dropout": dropout}}
-            entrant.send(cmd="build", sizes=asdict(sizes), **options)
+            options = {"dropout": dropout, **contestant.options}
+            where = {"folder": None, "device": device, "half": half, "options": options}
+            entrant.send(cmd="build", sizes=asdict(sizes), **where)
         for entrant in found:
             if answer := entrant.answer():
                 entrant.parameters, entrant.versions = answer["parameters"], answer["versions"]
@@ -122,13 +123,17 @@ def started(
         for entrant in found:
             entrant.answer()
             entrant.send(cmd="train", batches=list(range(len(lengths))), seconds=0)
-        for entrant in found:
-            if answer := entrant.answer():
-                print(
-                    f"{entrant.label}: {entrant.parameters:,} parameters, warmed up in {answer['wall']:.1f} s",
-                    flush=True,
-                )
+            if device == "cpu":  # which has no room for all of them at once
+                _wait_for_warm_up(entrant)
+        if device != "cpu":
+            for entrant in found:
+                _wait_for_warm_up(entrant)
         yield found
+
+
+def _wait_for_warm_up(entrant: Entrant) -> None:
+    if answer := entrant.answer():
+        print(f"{entrant.label}: {entrant.parameters:,} parameters, warmed up in {answer['wall']:.1f} s", flush=True)
 
 
 def _close(entrant: Entrant, log: Path) -> None:
@@ -199,7 +204,7 @@ def rivals_turns(name: str, contestants: list[Contestant], arguments: argparse.N
                     print(f"  {entrant.label}: {entrant.speeds[-1]:,.0f} tokens/s, loss {entrant.loss:.3f}", flush=True)
     if len(contestants) > 1:
         for number, (contestant, entrant) in enumerate(zip(contestants, entrants, strict=True)):
-            if entrant.problem and entrant.process:
+            if entrant.problem and entrant.process and not entrant.problem.startswith(NO_ANSWER):
                 print(f"{entrant.label}: once more, alone", flush=True)
                 entrants[number] = rivals_turns(name, [contestant], arguments)[0]
     return entrants
@@ -251,6 +256,8 @@ def clock_table(name: str, arguments: argparse.Namespace) -> list[str]:
         )
         ours = our_entrant("heedful train", corpus, name, arguments, scratch=scratch)
         entrants = [ours, *rivals_turns(name, rivals, arguments)]
+        if arguments.compiled:  # apart, for the GPU's memory does not hold everybody
+            entrants += rivals_turns(name, [c for c in COMPILED if name != "big" or "Eole" in c.label], arguments)
         for _ in range(arguments.our_runs - 1):
             our_entrant("heedful train", corpus, name, arguments, scratch=scratch, into=ours)
         limit = arguments.peak / flops_per_token(sizes, pairs)
@@ -379,6 +386,8 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=4.0, help="length of a turn on CUDA")
     parser.add_argument("--corpus", type=Path, help="what ours trains on, made by speed_workload.py; else it is made")
     parser.add_argument("--short", type=Path, metavar="CORPUS", help="one more of ours, on a corpus of short sentences")
+    parser.add_argument("--limit", type=float, default=120.0, help="seconds after which a rival counts as hanging")
+    parser.add_argument("--compiled", action="store_true", help="on CUDA rivals compiled by torch.compile as well")
     parser.add_argument("--our-runs", type=int, default=1, help="2: ours once before the rivals and once after them")
     parser.add_argument("--our-steps", type=int, default=400)
     parser.add_argument("--peak", type=float, default=787e12, help="operations a second of large products on the GPU")

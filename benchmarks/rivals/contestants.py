@@ -10,7 +10,7 @@ import select
 import subprocess
 import sys
 import venv
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,7 @@ class Contestant:
     on_torch: bool = True
     real_weights: bool = False
     """Whether it can be given the weights of a heedful model."""
-    options: dict[str, str] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
 
     def python(self, environments: Path | None) -> str | None:
         """The Python that has it: of its environment, or this one; None if it is nowhere."""
@@ -107,6 +107,12 @@ TRAINERS = (
     Contestant("torch.nn.Transformer", "rivals.torch_nn_trainer", "", "torch"),
 )
 """Who trains."""
+COMPILED = tuple(
+    replace(trainer, label=f"{trainer.label}, compiled", options={"compiled": True})
+    for trainer in TRAINERS
+    if trainer.label in ("Eole", "Hugging Face Marian", "torch.nn.Transformer")
+)
+"""Those whose model torch.compile takes whole: Eole has a setting for it, and Hugging Face's trainer."""
 
 
 def set_up(folder: Path) -> None:
@@ -123,6 +129,10 @@ def set_up(folder: Path) -> None:
         if environment.alone:
             subprocess.run([*pip, "--no-deps", environment.alone], check=True)
         (place / "ready").touch()
+
+
+NO_ANSWER = "no answer"
+"""How the error of a toolkit that hangs begins."""
 
 
 class ToolkitError(Exception):
@@ -168,7 +178,7 @@ class Process:
         assert self._process.stdout, "opened with pipes"
         if not select.select([self._process.stdout], [], [], seconds)[0]:
             self._process.kill()
-            raise ToolkitError(f"no answer within {seconds:.0f} seconds")
+            raise ToolkitError(f"{NO_ANSWER} within {seconds:.0f} seconds")
         line = self._process.stdout.readline()
         answer = json.loads(line) if line else {"error": f"ended with status {self._process.wait()}"}
         if "error" in answer:

@@ -11,10 +11,10 @@ from typing import Any
 
 from rivals.engine import Sizes
 from rivals.stand_ins import install_stand_ins
-from rivals.training import LABEL_SMOOTHING, Batch, Learner, plain_words, trainable, usual_step
+from rivals.training import LABEL_SMOOTHING, Batch, Learner, forward_of, plain_words, trainable, usual_step
 
 
-def build(sizes: Sizes, *, device: str, half: bool, dropout: float) -> Learner:
+def build(sizes: Sizes, *, device: str, half: bool, dropout: float, compiled: bool = False) -> Learner:
     import torch
 
     install_stand_ins()
@@ -37,8 +37,10 @@ def build(sizes: Sizes, *, device: str, half: bool, dropout: float) -> Learner:
     criterion = torch.nn.CrossEntropyLoss(ignore_index=0, reduction="sum", label_smoothing=LABEL_SMOOTHING)
     compute = LossCompute(criterion, model.generator, vocabs=vocabularies)
 
+    forward = forward_of(model, compiled=compiled)
+
     def loss(batch: Batch) -> Any:
-        output, _, _ = model(batch.source, batch.target, batch.source_lengths)
+        output, _, _ = forward(batch.source, batch.target, batch.source_lengths)
         wanted = batch.target[:, 1:].contiguous().view(-1)
         total, _ = compute._compute_ce_loss(output, wanted)
         return total / batch.target_tokens

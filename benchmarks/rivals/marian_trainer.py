@@ -6,10 +6,10 @@ from typing import Any
 
 from rivals.engine import PAD, Sizes
 from rivals.marian_configuration import marian_configuration
-from rivals.training import POSITIONS, Batch, Learner, smoothed_loss, trainable, usual_step
+from rivals.training import POSITIONS, Batch, Learner, forward_of, smoothed_loss, trainable, usual_step
 
 
-def build(sizes: Sizes, *, device: str, half: bool, dropout: float) -> Learner:
+def build(sizes: Sizes, *, device: str, half: bool, dropout: float, compiled: bool = False) -> Learner:
     import torch
     import transformers  # pyright: ignore[reportMissingImports]
     from transformers import MarianMTModel  # pyright: ignore[reportMissingImports]
@@ -30,9 +30,11 @@ def build(sizes: Sizes, *, device: str, half: bool, dropout: float) -> Learner:
     for side in (model.model.encoder, model.model.decoder):
         side.embed_positions.requires_grad_(False)  # sinusoids
 
+    forward = forward_of(model, compiled=compiled)
+
     def loss(batch: tuple[Any, ...]) -> Any:
         source, mask, given, wanted = batch
-        return smoothed_loss(model(input_ids=source, attention_mask=mask, decoder_input_ids=given).logits, wanted)
+        return smoothed_loss(forward(input_ids=source, attention_mask=mask, decoder_input_ids=given).logits, wanted)
 
     def prepared(batch: Batch) -> tuple[Any, ...]:
         given, wanted = batch.target[:, :-1].contiguous(), batch.target[:, 1:].contiguous()

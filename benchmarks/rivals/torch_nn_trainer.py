@@ -9,16 +9,18 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from rivals.engine import PAD, Sizes
-from rivals.training import POSITIONS, Batch, Learner, smoothed_loss, trainable, usual_step
+from rivals.training import POSITIONS, Batch, Learner, forward_of, smoothed_loss, trainable, usual_step
 
 
-def build(sizes: Sizes, *, device: str, half: bool, dropout: float) -> Learner:
+def build(sizes: Sizes, *, device: str, half: bool, dropout: float, compiled: bool = False) -> Learner:
     torch.manual_seed(1)
     model = PlainTransformer(sizes, dropout=dropout).to(device)
 
+    forward = forward_of(model, compiled=compiled)
+
     def loss(batch: tuple[Tensor, ...]) -> Tensor:
         source, given, wanted = batch
-        return smoothed_loss(model(source, given), wanted)
+        return smoothed_loss(forward(source, given), wanted)
 
     def prepared(batch: Batch) -> tuple[Tensor, ...]:
         return batch.source, batch.target[:, :-1].contiguous(), batch.target[:, 1:].contiguous()

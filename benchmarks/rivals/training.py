@@ -68,6 +68,14 @@ def plain_words(sizes: Sizes, specials: list[str]) -> dict[str, int]:
     return {word: number for number, word in enumerate([*specials, *map(str, range(sizes.vocab_size - len(specials)))])}
 
 
+def forward_of(model: nn.Module, *, compiled: bool) -> Callable[..., Any]:
+    """The model to call: as it is, or compiled for every shape at once, as Eole's own setting does."""
+    import torch
+
+    torch._dynamo.config.cache_size_limit = 16
+    return torch.compile(model, dynamic=True) if compiled else model
+
+
 def usual_step(
     model: nn.Module, loss: Callable[[Any], Tensor], *, device: str, half: bool, cache: bool = True
 ) -> Callable[[Any], Tensor]:
