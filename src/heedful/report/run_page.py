@@ -72,7 +72,7 @@ def write_run_page(title: str, sections: Sequence[Section], path: Path, *, overw
 def headline(record: RunRecord, scores: RunScores | None) -> list[tuple[str, str, str]]:
     """How good, how long, on what, how large: each a question, its answer and what belongs to it."""
     run, model, corpus, device = record.run, record.config.model, record.corpus, record.environment.get("device")
-    good = ("–", "nothing has been measured yet")
+    good: tuple[str, str] = ("–", "nothing has been measured yet")
     if scores is not None:
         score = scores.report.scores[0]
         between = f"95 %: {score.interval.low:.1f} – {score.interval.high:.1f}; " if score.interval else ""
@@ -91,7 +91,7 @@ def headline(record: RunRecord, scores: RunScores | None) -> list[tuple[str, str
     long = duration_text(60 * run.minutes) if run.minutes is not None else "–", f"{steps}; {state}"
     spoken = languages(record.description)
     pair = f"{spoken.source} → {spoken.target}: " if spoken else ""
-    text = "–", f"{pair}the prepared corpus is not there any more"
+    text: tuple[str, str] = ("–", f"{pair}the prepared corpus is not there any more")
     if corpus is not None:
         names = sorted({PurePath(path).name for one in corpus.manifest.corpora for path in one.paths})
         text = f"{corpus.manifest.splits['train'].pairs:,} pairs", pair + ", ".join(names)
