@@ -238,6 +238,7 @@ def test_a_page_begins_with_a_sentence_and_marks_what_differs(run: Path) -> None
     ("text", "other", "parts"),
     [
         ("a red house", "a green house!", [("a ", False), ("red", True), (" house", False)]),
+        ("a house !", "a house", [("a house", False), (" ", False), ("!", True)]),
         ("same", "same", [("same", False)]),
         ("", "a", []),
         ("a b", "", [("a b", True)]),

@@ -176,6 +176,10 @@ def differing(text: str, other: str) -> list[tuple[str, bool]]:
     parts = []
     for kind, begin, end, _, _ in SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
         part = "".join(ours[begin:end])
-        seen = part.rstrip() if kind != "equal" else ""  # a space after a word is no difference to be seen
-        parts += [(seen, True), (part[len(seen) :], False)]
+        if kind == "equal":
+            parts.append((part, False))
+        else:  # a space beside a word is no difference to be seen
+            seen = part.strip()
+            before, _, after = part.partition(seen) if seen else (part, "", "")
+            parts += [(before, False), (seen, True), (after, False)]
     return [(part, differs) for part, differs in parts if part]

@@ -37,6 +37,8 @@ from heedful.training.optimizer import scheduled_rate
 
 _SAMPLES = 240
 """Steps at which the schedule is drawn."""
+_MEASURES = {"bleu": "BLEU", "loss": "loss (not smoothed)"}
+"""What a run can be watched by, as it is told."""
 _LONGEST = 200
 """Subwords of an example that are shown."""
 
@@ -78,8 +80,10 @@ def headline(record: RunRecord, scores: RunScores | None) -> list[tuple[str, str
         between = f"95 %: {score.interval.low:.1f} – {score.interval.high:.1f}; " if score.interval else ""
         good = f"{score.value:.1f} {score.name}", f"{between}{scores.report.sentences:,} sentences: {scores.text.about}"
     elif run.best:
-        name = "BLEU" if run.best.metric == "bleu" else run.best.metric
-        good = f"{run.best.value:.4g} {name}", f"the best validation, at step {run.best.step:,}"
+        good = (
+            f"{run.best.value:.4g} {_MEASURES.get(run.best.metric, run.best.metric)}",
+            f"the best validation, at step {run.best.step:,}",
+        )
     elif record.metrics.train:
         last = record.metrics.train[-1]
         good = f"{last.perplexity:.4g} perplexity", f"of the training text at step {last.step:,}; not validated yet"
@@ -130,7 +134,7 @@ def _overview_section(record: RunRecord, scores: RunScores | None) -> Section:
         "preset": description.preset,
         "begun": _clear_time(description.started or "not recorded"),
         "began with": description.init and f"the weights of {description.init}",
-        "best validation": best and f"{best.metric} {best.value:.4g} at step {best.step:,}",
+        "best validation": best and f"{_MEASURES.get(best.metric, best.metric)} {best.value:.4g} at step {best.step:,}",
     }
     known = {name: text for name, text in found.items() if text}
     sentence = shown_sentence(record.metrics, scores)

@@ -80,5 +80,9 @@ function readable(figure) {
 
 document.querySelectorAll("figure.chart").forEach((figure) => figure.querySelector("script") && readable(figure));
 
+// A phone shows the sentences, and their attention when it is asked for.
+const narrow = matchMedia("(max-width: 30rem)").matches;
+document.querySelectorAll("details.attention").forEach((map) => { map.open = !narrow; });
+
 // Paper has nothing to open.
 addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((folded) => { folded.open = true; }));
