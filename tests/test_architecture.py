@@ -30,7 +30,7 @@ LAYERS = [
 CEILINGS = {
     "cli": (23, 3160),
     "demo": (5, 620),
-    "report": (11, 1700),
+    "report": (11, 1730),
     "export": (3, 300),
     "planning": (6, 1120),
     "training": (12, 1900),

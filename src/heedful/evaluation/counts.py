@@ -105,7 +105,7 @@ def paper_bleu_counts(outputs: Sequence[str], references: Sequence[str], *, lang
     """Paper-style BLEU with the tokenizer's rules for a language such as ``de``; without one there is none."""
     from sacrebleu.metrics.bleu import BLEU
 
-    require_language(language)
+    language = require_language(language)
     try:
         import sacremoses as moses  # pyright: ignore[reportMissingImports]
     except ImportError:
@@ -122,12 +122,13 @@ def paper_bleu_counts(outputs: Sequence[str], references: Sequence[str], *, lang
     return replace(counted, signature=counted.signature.replace("tok:none", cut_by))
 
 
-def require_language(language: str | None) -> None:
-    """Moses' tokenizer would take English rules for a language it does not know, and say nothing."""
+def require_language(language: str | None) -> str:
+    """The language; Moses' tokenizer would take English rules for one it does not know, and say nothing."""
     if language is None:
         raise ScoreError("the language of the references is not known; --language tells it, as in --language de")
     if language not in LANGUAGES:
         raise ScoreError(f"--language {language}: Moses' tokenizer has rules for {', '.join(sorted(LANGUAGES))}")
+    return language
 
 
 def language_of(file: PurePath) -> str | None:

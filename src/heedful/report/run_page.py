@@ -73,36 +73,54 @@ def write_run_page(title: str, sections: Sequence[Section], path: Path, *, overw
 
 def headline(record: RunRecord, scores: RunScores | None) -> list[tuple[str, str, str]]:
     """How good, how long, on what, how large: each a question, its answer and what belongs to it."""
-    run, model, corpus, device = record.run, record.config.model, record.corpus, record.environment.get("device")
-    good: tuple[str, str] = ("–", "nothing has been measured yet")
+    run, model, device = record.run, record.config.model, record.environment.get("device")
+    long = duration_text(60 * run.minutes) if run.minutes is not None else "–"
+    steps = f"{run.step or 0:,}" + (f" of {run.steps:,}" if run.steps is not None else "") + " steps"
+    state = run.state + (f": {run.why}" if run.why else _time_to_go(record))
+    large = f"{run.parameters / 1e6:.1f} million parameters" if run.parameters is not None else "–"
+    layers = f"{model.encoder_layers} + {model.decoder_layers} layers of {model.d_model}"
+    return [
+        ("how good", *_how_good(record, scores)),
+        ("how long", long, f"{steps}; {state}"),
+        ("on what text", *_what_text(record)),
+        ("how large", large, f"{layers}, on {device}" if device else layers),
+    ]
+
+
+def _how_good(record: RunRecord, scores: RunScores | None) -> tuple[str, str]:
+    best = record.run.best
     if scores is not None:
         score = scores.report.scores[0]
         between = f"95 %: {score.interval.low:.1f} – {score.interval.high:.1f}; " if score.interval else ""
-        good = f"{score.value:.1f} {score.name}", f"{between}{scores.report.sentences:,} sentences: {scores.text.about}"
-    elif run.best:
-        good = (
-            f"{run.best.value:.4g} {_MEASURES.get(run.best.metric, run.best.metric)}",
-            f"the best validation, at step {run.best.step:,}",
+        return f"{score.value:.1f} {score.name}", f"{between}{scores.report.sentences:,} sentences: {scores.text.about}"
+    if best is not None:
+        return (
+            f"{best.value:.4g} {_MEASURES.get(best.metric, best.metric)}",
+            f"the best validation, at step {best.step:,}",
         )
-    elif record.metrics.train:
+    if record.metrics.train:
         last = record.metrics.train[-1]
-        good = f"{last.perplexity:.4g} perplexity", f"of the training text at step {last.step:,}; not validated yet"
-    steps = f"{run.step or 0:,}" + (f" of {run.steps:,}" if run.steps is not None else "") + " steps"
-    left = ""
-    if run.state == "running" and run.step and run.steps and run.minutes:
-        left = f", about {duration_text(60 * run.minutes * (run.steps / run.step - 1))} to go"
-    state = run.state + (f": {run.why}" if run.why else left)
-    long = duration_text(60 * run.minutes) if run.minutes is not None else "–", f"{steps}; {state}"
+        return f"{last.perplexity:.4g} perplexity", f"of the training text at step {last.step:,}; not validated yet"
+    return "–", "nothing has been measured yet"
+
+
+def _time_to_go(record: RunRecord) -> str:
+    """Of a run that is going on, until the nearer of its ends."""
+    run, most = record.run, record.config.training.minutes
+    if run.state != "running" or not run.step or not run.steps or not run.minutes:
+        return ""
+    by_steps = run.minutes * (run.steps / run.step - 1)
+    return f", about {duration_text(60 * min(by_steps, max(most - run.minutes, 0.0) if most else by_steps))} to go"
+
+
+def _what_text(record: RunRecord) -> tuple[str, str]:
     spoken = languages(record.description)
     pair = f"{spoken.source} → {spoken.target}: " if spoken else ""
-    text: tuple[str, str] = ("–", f"{pair}the prepared corpus is not there any more")
-    if corpus is not None:
-        names = sorted({PurePath(path).name for one in corpus.manifest.corpora for path in one.paths})
-        text = f"{corpus.manifest.splits['train'].pairs:,} pairs", pair + ", ".join(names)
-    layers = f"{model.encoder_layers} + {model.decoder_layers} layers of {model.d_model}"
-    large = f"{run.parameters / 1e6:.1f} million parameters" if run.parameters is not None else "–"
-    size = large, f"{layers}{f', on {device}' if device else ''}"
-    return [("how good", *good), ("how long", *long), ("on what text", *text), ("how large", *size)]
+    if record.corpus is None:
+        return "–", f"{pair}the prepared corpus is not there any more"
+    manifest = record.corpus.manifest
+    names = dict.fromkeys(PurePath(path).name for text in manifest.corpora for path in text.paths)
+    return f"{manifest.splits['train'].pairs:,} pairs", pair + ", ".join(names)
 
 
 def without_folders(section: Section, *records: RunRecord) -> Section:
