@@ -136,7 +136,8 @@ def _word_beginnings(ids: np.ndarray, position: int, subwords: Subwords) -> list
     begins = [place for place, piece in enumerate(pieces) if piece.startswith(b" ")]
     first = max((place for place in begins if place <= position), default=len(pieces))
     after = min((place for place in begins if place > position), default=len(pieces))
-    letters = re.match(r" [^\W\d_]+", b"".join(pieces[first:after]).decode(errors="replace"))
+    # Shorter ones are articles and prepositions more often than the word of a term.
+    letters = re.match(r" [^\W\d_]{4,}", b"".join(pieces[first:after]).decode(errors="replace"))
     word = letters[0].encode() if letters else b""
     known = _pieces(subwords)
     return [known[word[:end]] for end in range(len(word), 1, -1) if word[:end] in known]
