@@ -18,7 +18,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import sacrebleu
 from sacremoses import MosesDetokenizer
@@ -27,6 +27,7 @@ import heedful
 from heedful.search import translator as translator_module
 from heedful.text.sentences import layout
 
+T = TypeVar("T")
 BY = (2, 4, 8, 12)
 SLICE = slice(3, None, 353)
 """Of Tatoeba's pairs, about 480."""
@@ -47,14 +48,14 @@ def gum(path: Path) -> list[str]:
     detokenizer, sentences = MosesDetokenizer(lang="en"), []
     for tree in gzip.decompress(path.read_bytes()).decode("utf-8").split("\n\n"):
         leaves = re.findall(r"\(([^\s()]+) ([^\s()]+)\)", tree)
-        words = [_BRACKETS.get(word, word) for kind, word in leaves if kind != "-NONE-"]
+        words = [_BRACKETS.get(word) or word for kind, word in leaves if kind != "-NONE-"]
         text = detokenizer.detokenize(re.sub(r" - ", "-", " ".join(words)).split(" "))
         text = re.sub(r"([“‘]) ", r"\1", text).replace(" ’s", "’s").replace(" n’t", "n’t")
         sentences += [re.sub(r" ([”’])(?=\W|$)", r"\1", text)] if words else []
     return sentences
 
 
-def joined(lines: Sequence[str], by: int) -> list[list[str]]:
+def joined(lines: Sequence[T], by: int) -> list[list[T]]:
     return [list(lines[at : at + by]) for at in range(0, len(lines) - by + 1, by)]
 
 

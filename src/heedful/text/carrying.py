@@ -13,7 +13,7 @@ import itertools
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from heedful.text.capitals import Case, case_of, in_case, in_sentence_case
@@ -161,16 +161,17 @@ def passage(sentence: str, profile: Profile | None = None, *, names: bool = True
             given += " "
         marks.append((piece, len(given)))
     given += plain(sentence[at:], known)
-    case = None
+    case, ours = None, {name for name, _ in words}
     if profile is not None and profile.does_capitals is False:
-        keep = [name for name, _ in words]
         case = case_of(_NAME.sub("", given))
-        given = in_sentence_case(given, profile.source.forms, keep=keep) if case else given
-    names = {name for name, _ in words}
+        given = in_sentence_case(given, profile.source.forms, keep=ours) if case else given
+    return Passage(sentence, given, tuple(words), tuple(marks), case, _is_text(given, ours, profile))
+
+
+def _is_text(given: str, names: Collection[str], profile: Profile | None) -> bool:
     left = _NAME.sub(lambda match: "" if match[0] in names else match[0], given)
     numbers = profile is None or profile.source.is_of_numbers
-    is_text = any(map(str.isalnum if numbers else str.isalpha, left))
-    return Passage(sentence, given, tuple(words), tuple(marks), case, is_text)
+    return any(map(str.isalnum if numbers else str.isalpha, left))
 
 
 def put_back(

@@ -73,7 +73,7 @@ def read_lines(path: Path) -> list[str]:
 
 def aligned_lines(*paths: Path | None) -> dict[Path | None, list[str]]:
     """The lines of each file; raises unless all have as many as the first. None is no file."""
-    files = {path: read_lines(path) for path in paths if path is not None}
+    files: dict[Path | None, list[str]] = {path: read_lines(path) for path in paths if path is not None}
     first, most = next((path, len(lines)) for path, lines in files.items())
     for path, lines in files.items():
         if len(lines) != most:
@@ -81,7 +81,7 @@ def aligned_lines(*paths: Path | None) -> dict[Path | None, list[str]]:
                 f"{first} has {most:,} lines and {path} has {len(lines):,}: line n of one must belong to line n "
                 "of the other"
             )
-    return dict(files)
+    return files
 
 
 def line_blocks(path: Path, *, on_bad_line: BadLine = refuse) -> Iterator[list[str | None]]:
