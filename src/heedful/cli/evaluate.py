@@ -78,7 +78,8 @@ def evaluate(
         require_place(output, overwrite=overwrite)
     named = {"source": source, "reference": reference, "model": model.model, "hypothesis": hypothesis}
     if hypothesis is not None:
-        outputs, measured = lines[hypothesis], {"search": None, "speed": None, "perplexity": None, "language": None}
+        outputs = lines[hypothesis]
+        measured: dict[str, Any] = dict.fromkeys(("search", "speed", "perplexity", "language"))
     else:
         outputs, measured = _of_model(test, model, search, perplexity=True, quiet=quiet)
         if output is not None:
