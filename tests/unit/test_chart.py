@@ -189,7 +189,7 @@ def test_all_heads_have_their_layer_s_row_and_their_own_column() -> None:
     maps = _heads_map(weights).axes
     assert len(maps) == 6
     for axes, (layer, head) in zip(maps, np.ndindex(2, 3), strict=True):
-        np.testing.assert_allclose(axes.images[0].get_array()[..., 3] ** 2, weights[layer, head])
+        np.testing.assert_allclose(np.asarray(axes.images[0].get_array())[..., 3] ** 2, weights[layer, head])
         box = axes.get_position()
         assert (box.x0, 1 - box.y1) == pytest.approx((head / 3, layer / 2), abs=0.01)
     assert png(_heads_map(weights)).startswith(b"\x89PNG")

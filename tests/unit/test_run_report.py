@@ -217,10 +217,8 @@ def test_the_first_screen_says_how_good_how_long_on_what_and_how_large(run: Path
     assert told["how good"][1].startswith(f"95 %: {bleu.interval.low:.1f} – {bleu.interval.high:.1f}; 3 sentences")
     assert told["how long"][1] == "20 of 20 steps; finished: all 20 steps are done"
     assert told["on what text"][0].endswith(" pairs")
-    assert told["how large"] == (
-        f"{record.run.parameters / 1e6:.1f} million parameters",
-        "1 + 2 layers of 32, on CPU, 1 thread",
-    )  # pyright: ignore
+    millions = record.description.parameters / 1e6
+    assert told["how large"] == (f"{millions:.1f} million parameters", "1 + 2 layers of 32, on CPU, 1 thread")
     assert headline(record, None)[0][1].endswith(" BLEU")  # what the run was watched by
 
 

@@ -86,9 +86,9 @@ def evaluate(
             with new_text(output) as write:
                 for line in outputs:
                     write(line)
-    measured["language"] = language = language or language_of(reference) or measured["language"]
+    language = language or language_of(reference) or measured["language"]
     report = system_report(test, outputs, language=language, examples=examples, resamples=resamples, seed=resample_seed)
-    facts = {**named, **measured, **vars(report), "resamples": resamples, "seed": resample_seed}
+    facts = {**named, **measured, "language": language, **vars(report), "resamples": resamples, "seed": resample_seed}
     print_result(facts, as_json=as_json, show=print_evaluation)
 
 
