@@ -32,6 +32,7 @@ def known(character: str) -> bool:
         ("{{ name }} {0} {user.id} ${HOME} $PATH %s %1$s %d%% %(count)s", [
             "{{ name }}", "{0}", "{user.id}", "${HOME}", "$PATH", "%s", "%1$s", "%d", "%(count)s"]),
         ("Save file_{0}.txt now.", ["file_{0}.txt"]),
+        ("%-3s = %s%c%s of %zu", ["%-3s", "%s%c%s", "%zu"]),
         ("It is 100% sure and costs $5.", []),
         ('<a href="http://x.y">Go</a><br/>&nbsp;', ['<a href="http://x.y">', "</a>", "<br/>", "&nbsp;"]),
         ("1 < 2 and 3 > 2", []),
