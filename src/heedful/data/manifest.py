@@ -114,6 +114,8 @@ class TextRecord:
         found = len(self.paths), len(self.fields)
         if self.kind and found not in {"files": [(2, 0)], "tsv": [(1, 0), (1, 2)], "jsonl": [(1, 2)]}[self.kind]:
             raise ValueError(f"{self.name!r:.80} has {found[0]} paths and {found[1]} fields, which {self.kind} has not")
+        if self.kind == "tsv" and not all(field.isdecimal() and int(field) for field in self.fields):
+            raise ValueError(f"{self.name!r:.80} has fields that are no numbers of columns, which tsv needs")
 
 
 @dataclass(frozen=True)
