@@ -71,7 +71,7 @@ def next_commands(plan: DemoPlan, *, program: str, sentence: str) -> list[Comman
     yours = (
         f"{program} prepare --source train.en --target train.de --valid-source dev.en --valid-target dev.de "
         f"--exclude test.en --output corpus\n"
-        f"{program} train corpus --preset small --output run\n"
+        f"{program} train corpus --minutes 15 --output run\n"
         f'{program} translate --model run "A sentence of your own."\n'
         f"{program} evaluate --model run --source test.en --reference test.de\n"
         f'{program} attention --model run "A sentence of your own."'
