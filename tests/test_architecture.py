@@ -39,7 +39,7 @@ CEILINGS = {
     "prepare": (6, 1070),
     "model": (15, 1910),
     "data": (6, 1000),
-    "text": (11, 1590),
+    "text": (10, 1590),
     "evaluation": (7, 830),
     "by themselves": (9, 1150),
 }

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.text.capitals import case_of, in_case, in_sentence_case
-from heedful.text.carrying import Passage, passage, pieces_of, put_back
-from heedful.text.numerals import differing_numerals
+from heedful.text.carrying import Passage, differing_numerals, passage, pieces_of, put_back
 from heedful.text.profile import Profile, Side
 from heedful.text.sentences import layout
 

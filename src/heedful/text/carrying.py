@@ -3,7 +3,8 @@
 URLs, e-mail addresses, placeholders of programs, code, and words in letters that a model does not know, stand where a
 name could stand. The model is given a name instead (X1, X2, …), which it copies; where that fails they are treated as
 the rest is. Tags, emoji and unknown signs are left out, and put back beside the words they stood beside: the attention
-says what has become of these. Every piece comes back exactly once. This module knows no model.
+says what has become of these. Every piece comes back exactly once. Numbers are left to the model, and compared
+afterwards. This module knows no model.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import bisect
 import itertools
 import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -55,6 +56,7 @@ _PLAIN |= {"\xad": "", "\u200b": "", "\u2060": "", "\ufeff": "", "‐": "-", "�
 
 
 _NAME = re.compile(r"X\d+")
+_NUMERAL = re.compile(r"\d(?:[\d.,'’\u00a0\u202f]*\d)?")
 
 
 @dataclass(frozen=True)
@@ -244,3 +246,20 @@ def _beside(given: str, at: int, translation: str, links: Sequence[tuple[Span, S
     word = translation[slice(*target)]
     # What ends a clause in the translation ends it after the mark, unless it stood before the mark in the source.
     return target[0] + len(word.rstrip(".,;:!?)\"'”“") if given[at - 1].isalnum() else word)
+
+
+def differing_numerals(source: str, translation: str) -> dict[str, list[str]] | None:
+    """The numbers that a translation lacks, and those that it adds; None where they are the same."""
+    ours, theirs = _numerals(source), _numerals(translation)
+    if ours == theirs:
+        return None
+    return {"missing": sorted((ours - theirs).elements()), "added": sorted((theirs - ours).elements())}
+
+
+def _numerals(text: str) -> Counter[str]:
+    """How often each number stands in a text, as its digits alone: what separates them differs between languages.
+
+    >>> sorted(_numerals("1,000.5 and 1.000,5 in 2026."))
+    ['10005', '2026']
+    """
+    return Counter(re.sub(r"\D", "", match) for match in _NUMERAL.findall(text))
