@@ -41,7 +41,7 @@ COPIES = 8
 
 
 def marian(vocab_size: int, given: argparse.Namespace) -> Any:
-    from transformers import MarianMTModel  # pyright: ignore[reportMissingImports]
+    from transformers import MarianMTModel
 
     torch.manual_seed(1)
     return MarianMTModel(

@@ -16,11 +16,13 @@ CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """Chromium, without a window."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: make setup")
     if CHROMIUM is None:
-        pytest.skip("there is no chromium")
+        pytest.skip("there is no chromium (Debian: apt-get install chromium)")
     with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        # a container's root has no sandbox, and its shared memory is too small for a page
+        options = ["--no-sandbox", "--disable-dev-shm-usage"]
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=options)
         yield browser
         browser.close()
 

@@ -19,7 +19,7 @@ def marian_configuration(
     dropout: float = 0.1,
 ) -> Any:
     """A `MarianConfig`; its attention is torch's fused one."""
-    from transformers import MarianConfig  # pyright: ignore[reportMissingImports]
+    from transformers import MarianConfig
 
     config = MarianConfig(
         vocab_size=vocab_size,

@@ -11,7 +11,7 @@ from rivals.marian_configuration import marian_configuration
 
 def build(sizes: Sizes, *, device: str, half: bool) -> Engine:
     import torch
-    from transformers import MarianMTModel  # pyright: ignore[reportMissingImports]
+    from transformers import MarianMTModel
 
     torch.manual_seed(1)
     return _engine(MarianMTModel(_configuration(sizes, positions=256)), device=device, half=half)
@@ -19,7 +19,7 @@ def build(sizes: Sizes, *, device: str, half: bool) -> Engine:
 
 def load(folder: str, *, device: str, half: bool) -> Engine:
     """The weights of a heedful model, as `heedful export` writes them."""
-    from transformers import MarianMTModel  # pyright: ignore[reportMissingImports]
+    from transformers import MarianMTModel
 
     model = MarianMTModel.from_pretrained(str(Path(folder) / "marian"), attn_implementation="sdpa")
     for side in (model.model.encoder, model.model.decoder):
@@ -41,7 +41,7 @@ def _configuration(sizes: Sizes, *, positions: int) -> Any:
 
 def _engine(model: Any, *, device: str, half: bool) -> Engine:
     import torch
-    import transformers  # pyright: ignore[reportMissingImports]
+    import transformers
 
     parameters = sum(p.numel() for p in model.parameters() if p.requires_grad)
     model.to(device, torch.bfloat16 if half else torch.float32).eval()

@@ -11,8 +11,8 @@ from rivals.training import POSITIONS, Batch, Learner, forward_of, smoothed_loss
 
 def build(sizes: Sizes, *, device: str, half: bool, dropout: float, compiled: bool = False) -> Learner:
     import torch
-    import transformers  # pyright: ignore[reportMissingImports]
-    from transformers import MarianMTModel  # pyright: ignore[reportMissingImports]
+    import transformers
+    from transformers import MarianMTModel
 
     torch.manual_seed(1)
     config = marian_configuration(
@@ -26,7 +26,8 @@ def build(sizes: Sizes, *, device: str, half: bool, dropout: float, compiled: bo
         dropout=dropout,
     )
     config.use_cache = False
-    model: Any = MarianMTModel(config).to(device)
+    built: Any = MarianMTModel(config)
+    model = built.to(device)
     for side in (model.model.encoder, model.model.decoder):
         side.embed_positions.requires_grad_(False)  # sinusoids
 
