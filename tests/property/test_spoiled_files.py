@@ -27,7 +27,7 @@ from heedful.runs.descriptions import (
 )
 from heedful.runs.lists import models_in, runs_below
 from heedful.runs.metrics import METRICS, Metrics, cut_metrics, read_metrics
-from heedful.runs.models import config_of
+from heedful.runs.saved import config_of
 
 
 @pytest.mark.parametrize("examples", EXAMPLES)

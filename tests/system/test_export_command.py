@@ -25,7 +25,7 @@ from heedful import Config, ModelConfig, Transformer
 from heedful.errors import CheckpointError, ExportError
 from heedful.export.ctranslate2_model import write_ctranslate2
 from heedful.export.marian_model import write_marian
-from heedful.runs.models import SavedModel
+from heedful.runs.saved import SavedModel
 from heedful.symbols import END, PAD, START
 from heedful.text.subwords import Subwords
 
@@ -50,7 +50,9 @@ def saved(*, two: bool = False, **changes: Any) -> SavedModel:
             value.add_(torch.randn_like(value) * 0.1)  # biases and norms must not be what they begin with
     # An export does not ask where its model comes from.
     known: Any = SimpleNamespace(config=Config(model=model_config))
-    return SavedModel(Path("run"), Path("run"), 7, known, model.eval(), source, target)
+    made = SavedModel(Path("run"), Path("run"), 7, known, source, target)
+    vars(made)["model"] = model.eval()  # as if it had been read
+    return made
 
 
 def log_probabilities(model: SavedModel, source: str, target: str) -> Tensor:

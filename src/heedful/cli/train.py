@@ -60,7 +60,7 @@ def train(
     preset = preset_named(chosen.preset, chosen.config)
     otherwise = None
     if init is not None:
-        from heedful.runs.models import config_of
+        from heedful.runs.saved import config_of
 
         otherwise = config_of(init)
     elif not preset and resume and (output / RUN).exists():

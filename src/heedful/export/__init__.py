@@ -15,7 +15,7 @@ from heedful.errors import ExportError
 from heedful.files import new_folder, read_json, require_replaceable, write_json
 
 if TYPE_CHECKING:
-    from heedful.runs.models import SavedModel
+    from heedful.runs.saved import SavedModel
 
 POSITIONS = 1024
 """The longest sequence that sinusoids are written for: engines keep a table of them."""

@@ -21,7 +21,7 @@ from heedful.symbols import CONTROL_TOKENS, END, PAD, START
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from heedful.runs.models import SavedModel
+    from heedful.runs.saved import SavedModel
 
 
 def write_ctranslate2(saved: SavedModel, place: Path, *, storage: str = "float32", overwrite: bool = False) -> None:

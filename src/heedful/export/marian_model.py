@@ -18,7 +18,7 @@ from torch import Tensor
 from heedful.errors import ExportError
 from heedful.export import NEVER, POSITIONS, export_folder, require_exportable
 from heedful.files import write_json
-from heedful.runs.models import SavedModel
+from heedful.runs.saved import SavedModel
 from heedful.symbols import CONTROL_TOKENS, END, PAD, START
 from heedful.text.subwords import FILE_NAME
 

@@ -1,4 +1,4 @@
-"""A trained model as a run left it: its weights, its configuration, its subwords; ready to be used, or given away.
+"""A trained model as a run left it, with its weights: ready to be used, or given away.
 
 A bundle, the model to give away, is the folder of a run without what only its training needs, its weights as small as
 asked for: whatever takes a model takes it.
@@ -6,55 +6,25 @@ asked for: whatever takes a model takes it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from heedful.config import Config
 from heedful.errors import CheckpointError
 from heedful.files import new_folder, read_small, reason, require_replaceable
 from heedful.model.transformer import Transformer
 from heedful.runs.checkpoints import as_stored, read_checkpoint, require_finite, require_same_shapes, write_tensors
 from heedful.runs.descriptions import MODEL, RUN, STATE, Languages, RunDescription, read_run, write_run
-from heedful.runs.folder import (
-    AVERAGED,
-    CARD,
-    TEXT_FILES,
-    copy_text_files,
-    entries,
-    model_folder,
-    newest_weights,
-    subword_file,
-)
+from heedful.runs.folder import AVERAGED, CARD, TEXT_FILES, copy_text_files
 from heedful.runs.lists import languages
-from heedful.text.profile import Profile, read_profile, write_profile
-from heedful.text.subwords import Subwords
+from heedful.runs.saved import SavedModel, known_model
+from heedful.text.profile import write_profile
 
 _FILES = (RUN, CARD, f"{AVERAGED}/{MODEL}", f"{AVERAGED}/{STATE}", *TEXT_FILES)
 """All that a bundle may hold."""
-
-
-@dataclass(frozen=True, eq=False)
-class SavedModel:
-    """Everything that is needed to translate."""
-
-    run: Path
-    weights_from: Path
-    step: int
-    description: RunDescription
-    model: Transformer
-    """On the CPU, in the precision it was trained in."""
-    source_subwords: Subwords
-    target_subwords: Subwords
-    profile: Profile | None = None
-    """What its training text was like; None for a model from before there were profiles."""
-
-    @property
-    def config(self) -> Config:
-        return self.description.config
 
 
 def read_model(place: Path | str) -> SavedModel:
@@ -63,39 +33,22 @@ def read_model(place: Path | str) -> SavedModel:
     Where there is no such folder, it is the model of that name that comes with heedful. Of a run it is the average of
     the last checkpoints where there is one, and otherwise, or when the run has gone on since, the newest checkpoint.
     """
-    run, named = _run_and_weights(place)
-    known = read_run(run)
-    weights_from = named or newest_weights(run)
-    if weights_from is None:
-        raise CheckpointError(f"{run} has no checkpoint yet: its training has just begun, or was stopped before one")
-    try:
-        checkpoint = read_checkpoint(weights_from, optimizer=False)
-    except CheckpointError as error:
-        before = [entry.folder for entry in entries(run)][:-1]
-        advice = f"; the one before is {before[-1]}: give that" if before and not named else ""
-        raise CheckpointError(f"{error}{advice}") from None
+    saved = known_model(place)
+    _ = saved.model  # what is wrong with its weights is said now
+    return saved
+
+
+def model_with_weights(description: RunDescription, weights_from: Path) -> Transformer:
+    """A model of this description, with the weights of this checkpoint."""
+    checkpoint = read_checkpoint(weights_from, optimizer=False)
     require_finite(checkpoint.model, where=str(weights_from))
-    layers = known.config.model.encoder_layers + known.config.model.decoder_layers
-    if layers > len(checkpoint.model):  # or they would take hours to build
+    config, sizes = description.config.model, (description.vocab_size, description.source_vocab_size)
+    if config.encoder_layers + config.decoder_layers > len(checkpoint.model):  # or they would take hours to build
         raise CheckpointError(f"{weights_from} is of another model: it has fewer parameters than {RUN} has layers")
     with torch.device("meta"):
-        model = Transformer(known.config.model, vocab_size=known.vocab_size, source_vocab_size=known.source_vocab_size)
+        model = Transformer(config, vocab_size=sizes[0], source_vocab_size=sizes[1])
     load_weights(model, checkpoint.model, where=str(weights_from), assign=True)
-    subwords = read_subwords(run, known)
-    return SavedModel(run, weights_from, checkpoint.step, known, model.eval(), *subwords, read_profile(run))
-
-
-def read_subwords(run: Path, description: RunDescription) -> tuple[Subwords, Subwords]:
-    """The subwords of a run's source and target, once it is sure that they are those it was trained with."""
-    loaded: dict[str, Subwords] = {}  # most often one for both
-    for stored in {description.vocabularies.source, description.vocabularies.target}:
-        subword_file(run, stored)
-        found = loaded[stored.folder] = Subwords.load(run / stored.folder)
-        if found.vocab_size != stored.size:
-            raise CheckpointError(
-                f"{run / stored.folder} has {found.vocab_size:,} subwords, and the model {stored.size:,}"
-            )
-    return loaded[description.vocabularies.source.folder], loaded[description.vocabularies.target.folder]
+    return model.eval()
 
 
 def load_weights(model: Transformer, weights: dict[str, Tensor], *, where: str, assign: bool = False) -> None:
@@ -105,40 +58,6 @@ def load_weights(model: Transformer, weights: dict[str, Tensor], *, where: str, 
     if wrong := [name for name, value in weights.items() if value.dtype != ours[name].dtype]:
         raise CheckpointError(f"{where}: {wrong[0]} is of type {weights[wrong[0]].dtype}, not {ours[wrong[0]].dtype}")
     model.load_state_dict(weights, assign=assign)
-
-
-def config_of(place: Path) -> Config:
-    """What a model is and how it is searched; how it was trained is not asked."""
-    config = read_run(_run_and_weights(place)[0]).config
-    return Config(model=config.model, search=config.search)
-
-
-def _run_and_weights(model: Path | str) -> tuple[Path, Path | None]:
-    """The run folder of a model, and the folder of its weights if that is what was named."""
-    place = model_folder(model)
-    if place.is_file():
-        raise CheckpointError(f"{place} is {_kind_of_file(place)}; a model is the folder of a run (`heedful train`)")
-    if place.name in ("", ".."):
-        place = place.resolve()
-    if (place / STATE).exists() or place.name.startswith("step-"):
-        return (place.parent if place.name == AVERAGED else place.parent.parent), place
-    return place, None
-
-
-def _kind_of_file(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            head = file.read(64)
-    except OSError as error:
-        return f"a file that cannot be read ({reason(error)})"
-    pickled = head[:1] == b"\x80" or (head[:2] == b"PK" and path.suffix in {".pt", ".pth", ".bin", ".ckpt", ".zip"})
-    if pickled:
-        return "a pickle, as PyTorch writes them: reading one can run any program hidden in it, so heedful never does"
-    if path.name == RUN:
-        return f"the description of a run, not the run: give its folder, {path.parent}"
-    if path.suffix == ".safetensors":
-        return "a file of weights without a description of the model and its subwords"
-    return "a file"
 
 
 def write_bundle(

@@ -22,7 +22,7 @@ from heedful.runs.descriptions import RUN, RunDescription, read_run, read_state
 from heedful.runs.folder import entries
 from heedful.runs.lists import Run, run_state
 from heedful.runs.metrics import METRICS, Metrics, read_metrics
-from heedful.runs.models import read_subwords
+from heedful.runs.saved import read_subwords
 
 _CLEANING = "report.json"
 

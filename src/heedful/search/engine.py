@@ -8,7 +8,6 @@ and a step is one captured graph.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -18,7 +17,8 @@ from torch import Tensor
 from heedful.model.devices import Captures
 from heedful.search.beam_search import Hypotheses, advance_beams, advance_samples, uniform_numbers
 from heedful.search.options import SearchOptions
-from heedful.search.required import MOST_AVOIDED, RequiredShape, Term, required_tables
+from heedful.search.required import MOST_AVOIDED, RequiredShape, required_tables
+from heedful.search.sentence import Hypothesis, Sentence
 from heedful.search.spelling import BEGIN, Spelling
 from heedful.symbols import PAD, START
 
@@ -44,36 +44,6 @@ class Scorer(Protocol):
     def select(self, slots: Tensor) -> None:
         """Keep these slots alone."""
         ...
-
-
-@dataclass(frozen=True, eq=False)
-class Sentence:
-    """One sentence to be translated."""
-
-    number: int
-    """Its place in the input: its samples depend on it, and nothing else."""
-    source: np.ndarray
-    """Ids, without control ids."""
-    prefix: tuple[int, ...] = ()
-    """Words that the output begins with."""
-    required: tuple[Term, ...] = ()
-    """What the output must hold, in this order."""
-    avoided: tuple[int, ...] = ()
-    """Words that an output which must hold something does not say."""
-
-
-@dataclass(frozen=True)
-class Hypothesis:
-    """A finished output."""
-
-    ids: np.ndarray
-    """Its words, without control ids."""
-    log_probability: float
-    """Of the words and the end symbol."""
-    score: float
-    """The log-probability divided by the length penalty: what hypotheses are ranked by."""
-    rows: np.ndarray
-    """The beam in which each position was computed, the start symbol's first."""
 
 
 class Engine:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from heedful.evaluation.alignments import Links, Word, words_of
-from heedful.search.engine import Hypothesis
+from heedful.search.sentence import Hypothesis
 from heedful.text.carrying import Passage, passage, pieces_of
 from heedful.text.cleaning import clean_line
 from heedful.text.profile import Profile

@@ -1,0 +1,41 @@
+"""What goes into a search and what comes out of it: ids, whatever computes. Needs no torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from heedful.search.required import Term
+
+
+@dataclass(frozen=True, eq=False)
+class Sentence:
+    """One sentence to be translated."""
+
+    number: int
+    """Its place in the input: its samples depend on it, and nothing else."""
+    source: np.ndarray
+    """Ids, without control ids."""
+    prefix: tuple[int, ...] = ()
+    """Words that the output begins with."""
+    required: tuple[Term, ...] = ()
+    """What the output must hold, in this order."""
+    avoided: tuple[int, ...] = ()
+    """Words that an output which must hold something does not say."""
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A finished output."""
+
+    ids: np.ndarray
+    """Its words, without control ids."""
+    log_probability: float
+    """Of the words and the end symbol."""
+    score: float
+    """The log-probability divided by the length penalty: what hypotheses are ranked by."""
+    rows: np.ndarray
+    """The beam in which each position was computed, the start symbol's first."""
