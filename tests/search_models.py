@@ -58,8 +58,9 @@ class MadeUpScorer:
                 scores.append(self._logits(int(self._source[b]), tuple(words[1:].tolist())))
         return torch.from_numpy(np.stack(scores)).view(*ids_BW.shape, -1)
 
-    def select(self, slots: Tensor) -> None:
-        self._given, self._source = self._given[slots.numpy()], self._source[slots.numpy()]
+    def move(self, slot: int, to: int, *, reach: int) -> None:
+        self._given[to], self._source[to] = 0, self._source[slot]
+        self._given[to, :, :reach] = self._given[slot, :, :reach]
 
 
 def searched(

@@ -50,6 +50,8 @@ class Hypotheses:
     """[B] words so far: the position of the last id."""
     limit: Tensor
     """[B] words at most."""
+    n_best: Tensor
+    """[B] hypotheses that are wanted."""
     prefix: Tensor
     """[B, T] the id that each position must have; PAD where any may stand."""
     uniform: Tensor
@@ -102,7 +104,7 @@ def advance_beams(state: Hypotheses, logits_BWV: Tensor, options: SearchOptions,
     # negative number divided by the largest penalty is the best score there can be.
     best = state.log_probability.amax(1)
     best = best / length_penalty(state.limit + 1, options.length_penalty, dtype=best.dtype)
-    state.done.logical_or_(state.ended_score[:, options.n_best - 1] >= best)
+    state.done.logical_or_(state.ended_score.gather(1, state.n_best[:, None] - 1).squeeze(1) >= best)
     if options.stop == "enough":
         state.done.logical_or_(state.ended_score[:, -1] > -torch.inf)
     state.log_probability.masked_fill_(state.done[:, None], -torch.inf)

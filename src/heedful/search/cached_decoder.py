@@ -86,7 +86,7 @@ class CachedDecoder:
         self._decoder_layers = [layer for layer in model.decoder.layers if isinstance(layer, DecoderLayer)]
         # One position is always open, so that an empty slot's weights are numbers.
         self._real_BS = torch.arange(source_positions, device=self.device).expand(slots + 1, -1) == 0
-        self._longest_source = 0
+        self._source_lengths = [0] * slots
         self._next_ids = torch.full((encoded_together, source_positions), PAD, device=self.device)
         self._next_slots = torch.zeros(encoded_together, dtype=torch.long, device=self.device)
 
@@ -94,7 +94,8 @@ class CachedDecoder:
         """Encode new sources (ids without control ids) into these slots."""
         if not self._encoded_together:
             longest = max(len(source) for source in sources) + 1
-            self._longest_source = max(self._longest_source, longest)
+            for slot, source in zip(slots.tolist(), sources, strict=True):
+                self._source_lengths[slot] = len(source) + 1
             self._put(torch.from_numpy(padded_ids(sources, longest)), slots)
             return
         for begin in range(0, len(sources), self._encoded_together):
@@ -124,8 +125,9 @@ class CachedDecoder:
 
         ``reach``: how many positions are in use at most, which spares a CPU work; all, if it is not said.
         """
-        source_reach = self.source_positions if reach is None else self._longest_source
-        reach, slots, position = reach or self.positions, len(ids_BW), _At(length_B, self.positions)
+        slots, position = len(ids_BW), _At(length_B, self.positions)
+        source_reach = self.source_positions if reach is None else max(self._source_lengths[:slots])
+        reach = reach or self.positions
         own = self._additive(self._own_rows(length_B, rows_BWT[..., :reach]))
         real = self._additive(self._real_BS[:slots, None, None, :source_reach].expand(-1, 1, self.beams, -1))
         with self._autocast():
@@ -142,12 +144,13 @@ class CachedDecoder:
                 x = layer.add_and_norm_3(x, layer.feed_forward(x))
         return self._logits(x)
 
-    def select(self, slots: Tensor) -> None:
-        """Keep these slots alone, in this order."""
-        self.slots = len(slots)
-        self._layers = [_Kept(*(tensor[slots] for tensor in kept)) for kept in self._layers]
-        self._real_BS = self._real_BS[slots]
-        self._longest_source = int(self._real_BS.sum(1).max())
+    def move(self, slot: int, to: int, *, reach: int) -> None:
+        """Put what a slot holds, of which so many positions are in use, into another; on a CPU alone."""
+        sources = self._source_lengths[to] = self._source_lengths[slot]
+        for kept in self._layers:
+            for tensor, used in zip(kept, (reach, reach, sources, sources), strict=True):
+                tensor[to, :, :used] = tensor[slot, :, :used]
+        self._real_BS[to] = self._real_BS[slot]
 
     def _attended(self, q: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
         """What each slot's beams attend to, ``[B, W, heads · d_v]``."""

@@ -1,13 +1,14 @@
 """The slots at work: sentences go in, are decoded side by side, and make room for the next as they are finished.
 
 The engine knows of ids, slots and steps, not of text, nor of what computes the scores: that is a `Scorer`. On a CPU
-only the positions in use are computed, and when no sentence is left the slots become fewer; on a GPU all shapes stay,
-and a step is one captured graph.
+only the positions and slots in use are computed, and the slots in use are the first ones: one that ends takes over the
+last. On a GPU all shapes stay, and a step is one captured graph.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Collection, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -41,8 +42,8 @@ class Scorer(Protocol):
         """Scores of every word after these ids; a hypothesis's position t is what row ``rows[t]`` was given then."""
         ...
 
-    def select(self, slots: Tensor) -> None:
-        """Keep these slots alone."""
+    def move(self, slot: int, to: int, *, reach: int) -> None:
+        """Put what a slot holds, of which so many positions are in use, into another; on a CPU alone."""
         ...
 
 
@@ -67,39 +68,104 @@ class Engine:
         self._required = required
         self._state = self._begun([Sentence(0, np.empty(0))] * slots)
         self._state.done.fill_(True)
+        self._inside: list[Sentence | None] = [None] * slots
         self._advance = advance_beams if options.method == "beam" else advance_samples
-        self._captures, self._whole_step = captures, self._step if captures is None else None
+        self._captures = captures
+        self._whole_step = functools.partial(self._step, self._state) if captures is None else None
 
     @torch.inference_mode()
     def run(self, sentences: Sequence[Sentence]) -> Iterator[tuple[Sentence, list[Hypothesis]]]:
         """Every sentence with its hypotheses, best first, as they are finished; best when neighbours are alike."""
         waiting = list(reversed(sentences))
-        inside: list[Sentence | None] = [None] * len(self._state.done)
-        while waiting or any(inside):
-            free = [slot for slot, sentence in enumerate(inside) if sentence is None]
-            if waiting and len(free) >= min(max(1, len(inside) // 8), len(waiting)):
-                some = [waiting.pop() for _ in free[: len(waiting)]]
-                slots = torch.tensor(free[: len(some)], device=self._scorer.device)
-                self._scorer.place(slots, [sentence.source for sentence in some])
-                for kept, new in zip(self._state.tensors, self._begun(some).tensors, strict=True):
-                    kept[slots] = new
-                for slot, sentence in zip(free, some, strict=False):
-                    inside[slot] = sentence
-            elif not waiting:
-                inside = self._fewer(inside)
-            self._take_steps()
-            done = self._state.done.tolist()
-            finished = [slot for slot, sentence in enumerate(inside) if sentence is not None and done[slot]]
-            for slot, found in zip(finished, self._taken(finished) if finished else (), strict=True):
-                sentence, inside[slot] = inside[slot], None
-                assert sentence is not None, "only slots with sentences finish"
-                yield sentence, found[: self._options.n_best]
+        try:
+            while waiting or self.inside:
+                yield from self.turn([waiting.pop() for _ in range(self.room(len(waiting)))])
+        finally:
+            self._drop(self.inside)  # nobody waits for them any more
+
+    @property
+    def inside(self) -> list[Sentence]:
+        """The sentences that are being decoded."""
+        return [sentence for sentence in self._inside if sentence is not None]
+
+    def room(self, waiting: int) -> int:
+        """How many of so many that wait to give to the next turn: none before an eighth of the slots is free."""
+        free = self._inside.count(None)
+        return min(free, waiting) if free >= min(max(1, len(self._inside) // 8), waiting) else 0
+
+    @torch.inference_mode()
+    def turn(
+        self, new: Sequence[Sentence] = (), *, dropped: Collection[Sentence] = ()
+    ) -> list[tuple[Sentence, list[Hypothesis]]]:
+        """Forget the dropped, take in the new, of which there must be `room`, go on; and give what is finished."""
+        self._drop(dropped)
+        if new:
+            self._place(new)
+        if not any(self._inside):
+            return []
+        if self._scorer.device.type == "cpu":
+            self._close_gaps()
+        self._take_steps()
+        done = self._state.done.tolist()
+        finished = [slot for slot, sentence in enumerate(self._inside) if sentence is not None and done[slot]]
+        results: list[tuple[Sentence, list[Hypothesis]]] = []
+        for slot, found in zip(finished, self._taken(finished) if finished else (), strict=True):
+            sentence, self._inside[slot] = self._inside[slot], None
+            assert sentence is not None, "only slots with sentences finish"
+            results.append((sentence, found[: sentence.n_best or self._options.n_best]))
+        return results
+
+    @torch.inference_mode()
+    def live(self, sentences: Collection[Sentence]) -> dict[Sentence, list[Hypothesis]]:
+        """The hypotheses that these sentences, if they are inside, have come to, best first; not finished yet."""
+        state, live = self._state, {}
+        for slot, sentence in enumerate(self._inside):
+            if sentence is not None and sentence in sentences:
+                length, log_probability = int(state.length[slot]), state.log_probability[slot].cpu().numpy()
+                rows, ids = (table[slot, :, : length + 1].cpu().numpy() for table in (state.rows, state.ids))
+                order = np.argsort(-log_probability, kind="stable")
+                order = order[log_probability[order] > -np.inf]
+                live[sentence] = [_hypothesis(ids, rows[w], log_probability[w], log_probability[w]) for w in order]
+        return live
+
+    def _drop(self, sentences: Collection[Sentence]) -> None:
+        """Free the slots of these sentences."""
+        slots = [slot for slot, sentence in enumerate(self._inside) if sentence is not None and sentence in sentences]
+        if slots:
+            index = torch.tensor(slots, device=self._scorer.device)
+            self._state.done[index] = True
+            self._state.log_probability[index] = -torch.inf
+        for slot in slots:
+            self._inside[slot] = None
+
+    def _place(self, sentences: Sequence[Sentence]) -> None:
+        """Put new sentences into the first slots that are free."""
+        free = [slot for slot, sentence in enumerate(self._inside) if sentence is None][: len(sentences)]
+        slots = torch.tensor(free, device=self._scorer.device)
+        self._scorer.place(slots, [sentence.source for sentence in sentences])
+        for kept, begun in zip(self._state.tensors, self._begun(sentences).tensors, strict=True):
+            kept[slots] = begun
+        for slot, sentence in zip(free, sentences, strict=True):
+            self._inside[slot] = sentence
+
+    def _close_gaps(self) -> None:
+        """Move the last sentences into slots that are free before them, so that those in use are the first."""
+        busy = sum(sentence is not None for sentence in self._inside)
+        last = len(self._inside) - 1
+        for slot in range(busy):
+            if self._inside[slot] is None:
+                while self._inside[last] is None:
+                    last -= 1
+                self._scorer.move(last, slot, reach=int(self._state.length[last]) + 1)
+                for tensor in self._state.tensors:
+                    tensor[slot] = tensor[last]
+                self._inside[slot], self._inside[last] = self._inside[last], None
 
     def _begun(self, sentences: Sequence[Sentence]) -> Hypotheses:
         """Slots with new sentences: one live hypothesis each that holds the start symbol alone."""
         options, positions, device, count = self._options, self._positions, self._scorer.device, len(sentences)
         shape, table = (count, options.beams), (count, options.beams, positions)
-        limits = [min(options.limit(len(sentence.source)), positions - 1) for sentence in sentences]
+        limits = [min(options.limit(len(one.source)), one.limit or positions, positions - 1) for one in sentences]
         prefix = np.full((count, positions), PAD)
         for row, sentence in enumerate(sentences):
             prefix[row, 1 : 1 + len(sentence.prefix)] = sentence.prefix
@@ -121,6 +187,7 @@ class Engine:
             rows=own.masked_fill(torch.arange(positions) > 0, 0),
             length=torch.zeros(count, dtype=torch.long),
             limit=torch.tensor(limits),
+            n_best=torch.tensor([sentence.n_best or options.n_best for sentence in sentences]),
             prefix=torch.from_numpy(prefix),
             uniform=torch.from_numpy(uniform).to(self._scorer.dtype),
             spelled=torch.full(shape, BEGIN),
@@ -142,33 +209,25 @@ class Engine:
         for score, log_probability, length, rows, ids in zip(*(x[index].cpu().numpy() for x in ended), strict=True):
             order = np.argsort(-score, kind="stable")
             paths = {w: rows[w, : length[w] + 1] for w in order[score[order] > -np.inf]}
-            yield [
-                Hypothesis(ids[path, np.arange(len(path))][1:], float(log_probability[w]), float(score[w]), path)
-                for w, path in paths.items()
-            ]
-
-    def _fewer(self, inside: list[Sentence | None]) -> list[Sentence | None]:
-        """On a CPU, when half of the slots have nothing to do and nothing will come, drop them."""
-        busy = [slot for slot, sentence in enumerate(inside) if sentence is not None]
-        if self._scorer.device.type != "cpu" or 2 * len(busy) > len(inside):
-            return inside
-        slots = torch.tensor(busy)
-        self._state = Hypotheses(*(tensor[slots] for tensor in self._state.tensors))
-        self._scorer.select(slots)
-        return [inside[slot] for slot in busy]
+            yield [_hypothesis(ids, path, log_probability[w], score[w]) for w, path in paths.items()]
 
     def _take_steps(self) -> None:
         if self._scorer.device.type == "cpu":
-            going = self._state.length[~self._state.done]
-            self._step(reach=int(going.max()) + 1)
+            busy = sum(sentence is not None for sentence in self._inside)
+            in_use = Hypotheses(*(tensor[:busy] for tensor in self._state.tensors))
+            self._step(in_use, reach=int(in_use.length.max()) + 1)
             return
         if self._whole_step is None:
             assert self._captures is not None, "otherwise the steps are plain"
-            self._whole_step = self._captures(self._step, keep=self._state.tensors)
+            self._whole_step = self._captures(functools.partial(self._step, self._state), keep=self._state.tensors)
         for _ in range(_STEPS_BETWEEN_LOOKS):
             self._whole_step()
 
-    def _step(self, reach: int | None = None) -> None:
-        state = self._state
+    def _step(self, state: Hypotheses, reach: int | None = None) -> None:
         logits = self._scorer.step(state.last_ids, state.length, state.rows, reach=reach)
         self._advance(state, logits, self._options, self._spelling)
+
+
+def _hypothesis(ids_WT: np.ndarray, path: np.ndarray, log_probability: float, score: float) -> Hypothesis:
+    """The hypothesis whose positions were computed in these rows."""
+    return Hypothesis(ids_WT[path, np.arange(len(path))][1:], float(log_probability), float(score), path)

@@ -25,6 +25,10 @@ class Sentence:
     """What the output must hold, in this order."""
     avoided: tuple[int, ...] = ()
     """Words that an output which must hold something does not say."""
+    n_best: int | None = None
+    """Hypotheses that are wanted, if not as many as the options say."""
+    limit: int | None = None
+    """The most words of the output, if fewer than the options allow."""
 
 
 @dataclass(frozen=True)
