@@ -34,7 +34,7 @@ CEILINGS = {
     "export": (3, 300),
     "planning": (6, 1120),
     "training": (12, 1900),
-    "search": (14, 2560),
+    "search": (14, 2670),
     "runs": (9, 1400),
     "prepare": (6, 1070),
     "model": (15, 1910),

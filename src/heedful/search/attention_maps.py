@@ -6,7 +6,7 @@ The weights are those of the search, computed for all positions at once; a test 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,6 +41,8 @@ class AttentionMaps:
 
 
 Weights = dict[str, np.ndarray]
+Read = Callable[[np.ndarray, np.ndarray], tuple[float, Weights]]
+"""From a source and a translation to what `attention_weights` gives."""
 
 
 def attention_weights(
@@ -59,12 +61,11 @@ def attention_weights(
 
 
 def word_links(
-    model: Transformer,
+    read: Read,
     ids: tuple[np.ndarray, np.ndarray],
     words: tuple[Sequence[Word], Sequence[Word]],
     *,
     layer: int | None = None,
-    half: bool = False,
 ) -> Links:
     """Which source word each target word attends to most, of ids and words of both sides.
 
@@ -72,8 +73,8 @@ def word_links(
     """
     if not all(words):
         return frozenset()
-    _, weights = attention_weights(model, *ids, half=half)
-    cross_HTS = weights["cross"][(layer or aligning_layer(model.config.decoder_layers)) - 1]
+    cross_LHTS = read(*ids)[1]["cross"]
+    cross_HTS = cross_LHTS[(layer or aligning_layer(len(cross_LHTS))) - 1]
     return hard_alignment(word_weights(soft_alignment(cross_HTS), source=words[0], target=words[1]))
 
 

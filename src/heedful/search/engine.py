@@ -125,7 +125,8 @@ class Engine:
                 rows, ids = (table[slot, :, : length + 1].cpu().numpy() for table in (state.rows, state.ids))
                 order = np.argsort(-log_probability, kind="stable")
                 order = order[log_probability[order] > -np.inf]
-                live[sentence] = [_hypothesis(ids, rows[w], log_probability[w], log_probability[w]) for w in order]
+                values = map(float, log_probability[order])
+                live[sentence] = [_hypothesis(ids, rows[w], v, v) for w, v in zip(order, values, strict=True)]
         return live
 
     def _drop(self, sentences: Collection[Sentence]) -> None:

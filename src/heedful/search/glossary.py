@@ -18,9 +18,8 @@ import numpy as np
 
 from heedful.errors import SearchError, TextError
 from heedful.evaluation.alignments import aligning_layer, soft_alignment
-from heedful.search.attention_maps import attention_weights
 from heedful.search.engine import Sentence
-from heedful.search.model_search import ModelSearch
+from heedful.search.model_search import Search
 from heedful.search.options import SearchOptions
 from heedful.search.required import MOST_AVOIDED, MOST_REQUIRED, Term, Way
 from heedful.text.cleaning import clean_line
@@ -89,9 +88,8 @@ def with_terms(
     sentences: Sequence[Sentence],
     options: SearchOptions,
     *,
-    search: ModelSearch,
+    search: Search,
     subwords: tuple[Subwords, Subwords],
-    half: bool = False,
 ) -> list[Sentence]:
     """The sentences with what their translations must hold by the options' glossary. ``subwords``: of both languages.
 
@@ -104,8 +102,8 @@ def with_terms(
     for sentence, hypotheses in search.search(list(numbers), options):
         number = numbers[sentence]
         ids = hypotheses[0].ids if hypotheses else np.empty(0, np.int64)
-        _, weights = attention_weights(search.model, sentence.source, ids, half=half)
-        cross_TS = soft_alignment(weights["cross"][aligning_layer(search.model.config.decoder_layers) - 1])
+        cross_LHTS = search.read(sentence.source, ids)[1]["cross"]
+        cross_TS = soft_alignment(cross_LHTS[aligning_layer(len(cross_LHTS)) - 1])
         attends = functools.partial(_position, cross_TS[: len(ids)], subwords[0].spans(sentence.source))
         ordered = sorted(places[number], key=attends)
         terms = [spellings(glossary.translation(term), subwords[1]) for term, _, _ in ordered]

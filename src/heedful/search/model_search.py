@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from heedful.errors import SearchError
 from heedful.model.attention_kernels import padded_attention
 from heedful.model.devices import Captures
 from heedful.model.transformer import Transformer
+from heedful.search.attention_maps import Weights, attention_weights
 from heedful.search.cached_decoder import CachedDecoder, output_matrix
 from heedful.search.engine import Engine, Hypothesis, Sentence
 from heedful.search.options import SearchOptions
@@ -35,6 +37,22 @@ _REQUIRED_BEAMS = 16
 """At least, for a sentence whose output must hold given words: they share the beam by what they lack."""
 _CLASSES = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 """Longest sources, end symbol included, of the classes on CUDA; longer ones go by multiples of the last."""
+
+
+_SHARED_CLASS = 288
+"""The shortest class on a CPU, where one engine serves many: only the positions in use are computed."""
+Found = Iterator[tuple[Sentence, list[Hypothesis]]]
+
+
+class Search(Protocol):
+    """What a translator needs: `ModelSearch`, or somebody who shares one with others."""
+
+    @property
+    def most_positions(self) -> int | None: ...
+
+    def search(self, sentences: Sequence[Sentence], options: SearchOptions) -> Found: ...
+
+    def read(self, source: np.ndarray, target: np.ndarray) -> tuple[float, Weights]: ...
 
 
 class ModelSearch:
@@ -62,26 +80,30 @@ class ModelSearch:
         self._spelling: tuple[tuple[str, ...], Spelling] | None = None
 
     def search(
-        self, sentences: Sequence[Sentence], options: SearchOptions
-    ) -> Iterator[tuple[Sentence, list[Hypothesis]]]:
+        self,
+        sentences: Sequence[Sentence],
+        options: SearchOptions,
+        *,
+        decode: Callable[[Sequence[Sentence], SearchOptions], Found] | None = None,
+    ) -> Found:
         """Every sentence with its hypotheses, best first, in the order in which they are finished.
 
-        What a sentence's output must hold is left out where no output can hold it.
+        What a sentence's output must hold is left out where no output can hold it. ``decode``: decodes them instead of
+        engines that serve nobody else.
         """
+        decode = decode or self._decoded
         self._check(sentences, options)
-        yield from self._found([sentence for sentence in sentences if not sentence.required], options)
+        yield from decode([sentence for sentence in sentences if not sentence.required], options)
         stuck: dict[int, Sentence] = {}
-        for sentence, hypotheses in self._found([sentence for sentence in sentences if sentence.required], options):
+        for sentence, hypotheses in decode([sentence for sentence in sentences if sentence.required], options):
             if hypotheses:
                 yield sentence, hypotheses
             else:
                 stuck[sentence.number] = sentence
         freed = [replace(sentence, required=()) for sentence in stuck.values()]
-        yield from ((stuck[sentence.number], hypotheses) for sentence, hypotheses in self._found(freed, options))
+        yield from ((stuck[sentence.number], hypotheses) for sentence, hypotheses in decode(freed, options))
 
-    def _found(
-        self, sentences: Sequence[Sentence], options: SearchOptions
-    ) -> Iterator[tuple[Sentence, list[Hypothesis]]]:
+    def _decoded(self, sentences: Sequence[Sentence], options: SearchOptions) -> Found:
         """The same for sentences that all have required words, or none of which has."""
         ordered = sorted(sentences, key=lambda sentence: -len(sentence.source))
         if self.device.type == "cuda":
@@ -93,6 +115,10 @@ class ModelSearch:
         for group, engine in zip(groups, engines, strict=True):
             yield from engine.run(group)
 
+    def read(self, source: np.ndarray, target: np.ndarray) -> tuple[float, Weights]:
+        """The log-probability of a translation, and the weights with which the model reads it."""
+        return attention_weights(self.model, source, target, half=self._half)
+
     def spelling(self, options: SearchOptions) -> Spelling:
         """What an output may spell; kept, since working it out takes a tenth of a second and more."""
         if self._spelling is None or self._spelling[0] != options.forbidden:
@@ -102,25 +128,36 @@ class ModelSearch:
             self._spelling = options.forbidden, Spelling.of(options.forbidden, subwords, device=self.device)
         return self._spelling[1]
 
+    def shared_engine(self, sentence: Sentence, options: SearchOptions) -> Engine:
+        """The engine, kept, for sentences like this one of people who know nothing of each other."""
+        source_positions = _class(sentence) if self.device.type == "cuda" else max(_class(sentence), _SHARED_CLASS)
+        return self._kept_engine(source_positions, replace(options, n_best=1, glossary=()), [sentence])
+
+    def forget_engines(self) -> None:
+        """Give up the engines that are kept, and whatever they were doing."""
+        self._engines.clear()
+        self._captures = None
+
     def _kept_engine(self, source_positions: int, options: SearchOptions, sentences: Sequence[Sentence]) -> Engine:
         if any(kept != options for _, _, kept in self._engines):
-            self._engines.clear()  # their memory is needed, and so is that of their graphs
-            self._captures = None
+            self.forget_engines()  # their memory is needed, and so is that of their graphs
         key = (source_positions, bool(sentences[0].required), options)
         if key not in self._engines:
-            self._engines[key] = self._engine(source_positions, options, sentences)
+            self._engines[key] = self._engine(source_positions, options, sentences, kept=True)
         return self._engines[key]
 
-    def _engine(self, source_positions: int, options: SearchOptions, sentences: Sequence[Sentence]) -> Engine:
-        """For sentences like these: on CUDA for as many as there is room for, whatever they must hold."""
+    def _engine(
+        self, source_positions: int, options: SearchOptions, sentences: Sequence[Sentence], *, kept: bool = False
+    ) -> Engine:
+        """For sentences like these; one to be kept for as many as there is room for, whatever they must hold."""
         fixed, required = self.device.type == "cuda", required_shape([sentence.required for sentence in sentences])
         if required.terms:
             assert options.method == "beam", "only beam search can look for required words"
-            required = MOST_REQUIRED if fixed else required
+            required = MOST_REQUIRED if kept else required
             # A penalty for length would rather have a sentence said twice than an improbable word in it.
             options = replace(options, beam_size=max(options.beam_size, _REQUIRED_BEAMS), length_penalty=0.0)
         positions = -(-(self._limit(source_positions - 1, options) + 1) // 8) * 8
-        most = self._slots if fixed else min(self._slots, len(sentences))
+        most = self._slots if kept else min(self._slots, len(sentences))
         slots = max(1, min(most, _MOST_POSITIONS // (positions * options.beams)))
         self._require_memory(slots, options.beams, positions, source_positions)
         if self._graphs and self._captures is None:

@@ -27,7 +27,7 @@ from heedful.evaluation.translation_scores import perplexity
 from heedful.model.attention_kernels import padded_attention
 from heedful.model.devices import chosen_device, computes_in_half
 from heedful.runs.models import SavedModel, read_model
-from heedful.search.attention_maps import AttentionMaps, attention_weights, word_links
+from heedful.search.attention_maps import AttentionMaps, word_links
 from heedful.search.engine import Hypothesis, Sentence
 from heedful.search.glossary import Glossary, with_terms
 from heedful.search.lines import (
@@ -42,7 +42,7 @@ from heedful.search.lines import (
     passage_translations,
     without_names,
 )
-from heedful.search.model_search import SLOTS, ModelSearch, in_half_precision
+from heedful.search.model_search import SLOTS, ModelSearch, Search, in_half_precision
 from heedful.search.options import SearchOptions
 from heedful.search.scoring import Scored, scored_pairs
 from heedful.symbols import END_LABEL
@@ -100,7 +100,7 @@ class Translator:
         model.use(padded_attention(saved.config.model))
         self._half = half
         self.model = in_half_precision(model) if half else model
-        self._search = ModelSearch(
+        self._search: Search = ModelSearch(
             self.model,
             batch_size=batch_size,
             half=half,
@@ -226,7 +226,7 @@ class Translator:
         all_of_them = options.method == "beam" and options.n_best > 1
         asked = replace(options, n_best=options.beam_size) if all_of_them else options
         if options.glossary:
-            terms = with_terms(list(waiting), asked, search=self._search, subwords=self._subwords, half=self._half)
+            terms = with_terms(list(waiting), asked, search=self._search, subwords=self._subwords)
             waiting = dict(zip(terms, waiting.values(), strict=True))
         finished: defaultdict[Errand, dict[int, list[Hypothesis]]] = defaultdict(dict)
         for sentence, hypotheses in self._search.search(list(waiting), asked):
@@ -261,7 +261,7 @@ class Translator:
         source = located_words(given, given.split(), self.saved.source_subwords.spans(source_ids))
         target = located_words(text, text.split(), self.saved.target_subwords.spans(ids))
         places = [[match.span() for match in re.finditer(r"\S+", one)] for one in (given, text)]
-        links = word_links(self.model, (source_ids, ids), (source, target), half=self._half)
+        links = word_links(self._search.read, (source_ids, ids), (source, target))
         return [(places[0][from_], places[1][to]) for from_, to in sorted(links)]
 
     def _text(self, ids: np.ndarray) -> str:
@@ -336,7 +336,7 @@ class Translator:
         else:
             ids = self.saved.target_subwords.encode([clean_line(target)])[0]
             self._require_shown(len(ids) + 1)
-        log_probability, weights = attention_weights(self.model, source_ids, ids, half=self._half)
+        log_probability, weights = self._search.read(source_ids, ids)
         source, target_subwords = self.saved.source_subwords, self.saved.target_subwords
         return AttentionMaps(
             clean_line(line),
@@ -375,7 +375,7 @@ class Translator:
         layers = self.saved.config.model.decoder_layers
         if layer is not None and not 1 <= layer <= layers:
             raise SearchError(f"layer {layer}: this model's decoder has layers 1 to {layers}")
-        links = functools.partial(word_links, self.model, layer=layer, half=self._half)
+        links = functools.partial(word_links, self._search.read, layer=layer)
         apart, subwords = self._apart(line, split=split, as_is=True), self._subwords
         return [pharaoh(line_links(apart, translation, subwords, links)) for translation in translations]
 
