@@ -29,7 +29,7 @@ def cleaned(rules: Rules) -> tuple[list[tuple[str, str]], list[int], dict[str, i
     validation = (["dev one", "Kaffee", ""], ["dev zwei", "good", ""])
     cleaner = Cleaner(rules, ledger=ledger, validation=validation, excluded=["test", "Prüfung", ""])
     sources, targets, lines = cleaner.kept(BLOCK, corpus="c")
-    counts = {rule: removed.count for rule, removed in ledger.removed.items() if removed.count}
+    counts = {rule: removed.count for rule, removed in ledger.entries.items() if removed.count}
     return list(zip(sources, targets, strict=True)), lines.tolist(), counts
 
 
@@ -98,8 +98,8 @@ def test_samples_are_drawn_evenly_from_all_removed_pairs() -> None:
     for seed in range(400):
         ledger = Ledger(seed=seed)
         for line in range(50):
-            ledger.remove("empty", "", "x", corpus="c", line=line)
-        samples = ledger.removed["empty"].samples
+            ledger.add("empty", "", "x", corpus="c", line=line)
+        samples = ledger.entries["empty"].samples
         assert len(samples) == SAMPLES
         drawn[[int(str(sample["line"])) for sample in samples]] += 1
     # 400 * 5 / 50 = 40 expected, standard deviation 6
@@ -109,7 +109,7 @@ def test_samples_are_drawn_evenly_from_all_removed_pairs() -> None:
 
 def test_a_long_sample_is_shortened_and_says_so() -> None:
     ledger = Ledger(seed=1)
-    ledger.remove("too-long", "x" * 5000, "y", corpus="c", line=3, why="900 and 2 tokens")
-    (sample,) = ledger.removed["too-long"].samples
+    ledger.add("too-long", "x" * 5000, "y", corpus="c", line=3, why="900 and 2 tokens")
+    (sample,) = ledger.entries["too-long"].samples
     assert str(sample["source"]).endswith("… (5,000 characters)")
     assert sample["why"] == "900 and 2 tokens"

@@ -65,7 +65,7 @@ class SpoolBlock:
         for place in places.tolist():
             source, target = (texts[place] for texts in self.texts.values())
             why = " and ".join(f"{size[place]:,}" for size in sizes) + f" {unit}" if sizes else ""
-            ledger.remove(rule, source, target, corpus=corpus, line=int(self.lines[place]), why=why)
+            ledger.add(rule, source, target, corpus=corpus, line=int(self.lines[place]), why=why)
 
 
 class Spool(contextlib.AbstractContextManager["Spool"]):

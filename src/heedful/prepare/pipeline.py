@@ -265,7 +265,7 @@ def _random_cuts(request: Request, vocabularies: Vocabularies) -> dict[str, Rand
 
 def _require_some(gathered: Gathered, kept: int, what: str) -> None:
     if not kept:
-        found = ", ".join(f"{name} {entry.count:,}" for name, entry in gathered.ledger.removed.items() if entry.count)
+        found = ", ".join(f"{name} {entry.count:,}" for name, entry in gathered.ledger.entries.items() if entry.count)
         removed = found or "the files are empty"
         raise TextError(f"none of {sum(gathered.read):,} {what} is left after cleaning: {removed}")
 
@@ -320,8 +320,8 @@ def _rules_report(ledger: Ledger, rules: Rules) -> dict[str, Any]:
         name: {
             "about": about,
             "on": rules.judges(name),
-            "removed": ledger.removed[name].count,
-            "samples": ledger.removed[name].samples,
+            "removed": ledger.entries[name].count,
+            "samples": ledger.entries[name].samples,
         }
         for name, about in RULES.items()
     }

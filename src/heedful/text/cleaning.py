@@ -48,26 +48,24 @@ class Rules:
 
 
 @dataclass
-class Removed:
-    """What one rule removed: how many, and a fair sample of them."""
+class Entry:
+    """What is told of one rule: how many pairs, and a fair sample of them."""
 
     count: int = 0
     samples: list[dict[str, object]] = field(default_factory=list)
 
 
 class Ledger:
-    """Counts and samples by rule. The samples are drawn evenly from all removed pairs, the same ones each time."""
+    """Counts and samples by rule. The samples are drawn evenly from all pairs of a rule, the same ones each time."""
 
-    def __init__(self, *, seed: int) -> None:
-        self.removed = {rule: Removed() for rule in RULES}
+    def __init__(self, *, seed: int, rules: Iterable[str] = RULES) -> None:
+        self.entries = {rule: Entry() for rule in rules}
         self._random = random.Random(seed)
 
-    def remove(
-        self, rule: str, source: str | None, target: str | None, *, corpus: str, line: int, why: str = ""
-    ) -> None:
-        entry = self.removed[rule]
+    def add(self, rule: str, source: str | None, target: str | None, *, corpus: str, line: int, why: str = "") -> None:
+        entry = self.entries[rule]
         entry.count += 1
-        # Reservoir sampling: after n removals each of them is a sample with probability SAMPLES / n.
+        # Reservoir sampling: after n pairs each of them is a sample with probability SAMPLES / n.
         place = entry.count - 1 if entry.count <= SAMPLES else self._random.randrange(entry.count)
         if place >= SAMPLES:
             return
@@ -121,7 +119,7 @@ class Cleaner:
                 targets.append(target)
                 lines.append(number)
                 continue
-            self._ledger.remove(rule, source, target, corpus=corpus, line=number)
+            self._ledger.add(rule, source, target, corpus=corpus, line=number)
         return sources, targets, np.array(lines, np.uint32)
 
 
