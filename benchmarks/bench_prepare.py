@@ -106,7 +106,8 @@ def sentencepiece_alone(files: dict) -> dict:
 
 
 def heedful(files: dict, *, keep: tuple[str, ...] = ()) -> dict:
-    from heedful.prepare.pipeline import Request, prepare
+    from heedful.prepare.pipeline import prepare
+    from heedful.prepare.request import Request
     from heedful.text.cleaning import Rules
     from heedful.text.pairs import tsv, two_files
 

@@ -25,7 +25,8 @@ STAGES = ("reading", "learning subwords from", "encoding")
 
 def prepare_and_time(folder: Path) -> None:
     """In the process that is measured: prepare, and print when each stage began."""
-    from heedful.prepare.pipeline import Request, prepare
+    from heedful.prepare.pipeline import prepare
+    from heedful.prepare.request import Request
     from heedful.text.pairs import two_files
 
     began = time.monotonic()

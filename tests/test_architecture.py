@@ -36,7 +36,7 @@ CEILINGS = {
     "training": (12, 1900),
     "search": (14, 2670),
     "runs": (9, 1400),
-    "prepare": (6, 1070),
+    "prepare": (7, 1080),
     "model": (15, 1910),
     "data": (6, 1000),
     "text": (10, 1590),

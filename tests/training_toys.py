@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from heedful.prepare.pipeline import Request, prepare
+from heedful.prepare.pipeline import prepare
+from heedful.prepare.request import Request
 from heedful.text.cleaning import Rules
 from heedful.text.pairs import ParallelText, two_files
 

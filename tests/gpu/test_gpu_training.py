@@ -10,7 +10,8 @@ from tests.training_toys import toy_sentences
 
 from heedful.config import Config
 from heedful.data.corpus import Corpus
-from heedful.prepare.pipeline import Request, prepare
+from heedful.prepare.pipeline import prepare
+from heedful.prepare.request import Request
 from heedful.presets import resolve
 from heedful.text.cleaning import Rules
 from heedful.text.pairs import two_files

@@ -20,7 +20,8 @@ from torch import Tensor, nn
 from heedful.config import Config, ModelConfig
 from heedful.data.corpus import Corpus
 from heedful.model.transformer import Transformer
-from heedful.prepare.pipeline import Request, prepare
+from heedful.prepare.pipeline import prepare
+from heedful.prepare.request import Request
 from heedful.presets import resolve
 from heedful.text.pairs import two_files
 from heedful.training.batches import Batches, MicroBatch

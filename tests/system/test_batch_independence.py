@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import heedful
-from heedful.prepare.pipeline import Request, prepare
+from heedful.prepare.pipeline import prepare
+from heedful.prepare.request import Request
 from heedful.presets import resolve
 from heedful.search.model_search import greedy_translations
 from heedful.text.pairs import two_files

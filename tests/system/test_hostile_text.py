@@ -16,7 +16,8 @@ from heedful.data.corpus import Corpus
 from heedful.data.manifest import read_manifest
 from heedful.errors import TextError
 from heedful.prepare.description import described
-from heedful.prepare.pipeline import Request, prepare
+from heedful.prepare.pipeline import prepare
+from heedful.prepare.request import Request
 from heedful.text.pairs import two_files
 
 WORDS = ["ba", "da", "fa", "ga", "ka", "la", "ma", "na", "pa", "ra", "sa", "ta", "va", "wa", "xa", "za"]

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
 from heedful.data.micro_batches import micro_batches, most_tokens, packed_ids, packed_size, padded_ids
-from heedful.prepare.pipeline import Request, prepare
+from heedful.prepare.pipeline import prepare
+from heedful.prepare.request import Request
 from heedful.symbols import END, PAD, START
 from heedful.text.pairs import tsv
 

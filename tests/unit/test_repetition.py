@@ -10,7 +10,8 @@ import pytest
 
 from heedful.cli.main import main
 from heedful.data.manifest import read_manifest
-from heedful.prepare.pipeline import Request, prepare
+from heedful.prepare.pipeline import prepare
+from heedful.prepare.request import Request
 from heedful.report.repetition import is_one_command, prepare_command
 from heedful.text.pairs import json_lines, tsv
 

@@ -17,7 +17,8 @@ from heedful.data.manifest import MANIFEST
 from heedful.demo.plan import PARTS, README, TRAIN, DemoPlan, write_plan
 from heedful.errors import CheckpointError, DemoError
 from heedful.files import foreign_files, new_folder
-from heedful.prepare.pipeline import Request, prepare
+from heedful.prepare.pipeline import prepare
+from heedful.prepare.request import Request
 from heedful.presets import preset
 from heedful.runs.checkpoints import scheduled_entries
 from heedful.runs.descriptions import RUN, read_state, read_status

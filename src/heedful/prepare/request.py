@@ -1,0 +1,87 @@
+"""What `prepare` is asked: everything that decides what a prepared corpus holds, and what each of it may be."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from heedful.config import DataConfig, Rule
+from heedful.data.manifest import RequestRecord, RulesRecord
+from heedful.errors import TextError
+from heedful.prepare.encoding import SAMPLE_PAIRS
+from heedful.text.cleaning import ALWAYS, RULES, Rules
+from heedful.text.pairs import ParallelText
+
+BOUNDS: dict[str, Rule] = {
+    **{item.name: item.metadata["rule"] for item in dataclasses.fields(DataConfig)},
+    "sample_pairs": Rule("", at_least=1, at_most=2**63 - 1),
+    "bpe_dropout": Rule("", at_least=0, below=1),  # of 1, it would leave no subword whole
+    "copies": Rule("", at_least=1, at_most=1000),
+    "valid_pairs": Rule("", at_least=0, at_most=10_000_000),
+    "test_pairs": Rule("", at_least=0, at_most=10_000_000),
+    "seed": Rule("", at_least=0, at_most=2**63 - 1),
+}
+"""What each number may be."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """Everything that decides what the prepared corpus holds."""
+
+    corpora: tuple[ParallelText, ...]
+    validation: tuple[ParallelText, ...] = ()
+    valid_pairs: int = 0
+    """Pairs of the training text to put aside and validate on."""
+    test_pairs: int = 0
+    exclude: tuple[Path, ...] = ()
+    vocab_size: int | None = None
+    """None: what suits so much text, `DataConfig.vocab_size` at most."""
+    tokenizer: Path | None = None
+    separate_vocabularies: bool = False
+    rules: Rules = field(
+        default_factory=lambda: Rules(max_length=DataConfig.max_length, max_ratio=DataConfig.max_ratio)
+    )
+    on_bad_line: str = "error"
+    sample_pairs: int = SAMPLE_PAIRS
+    bpe_dropout: float = 0.0
+    copies: int = 1
+    """How often each training pair is stored, its words cut anew each time where ``bpe_dropout`` is above 0."""
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.corpora:
+            raise TextError("nothing to prepare: give --source and --target, --tsv or --jsonl")
+        for corpus in (*self.corpora, *self.validation):
+            if not 0 < corpus.weight < 1000:
+                raise TextError(f"{corpus.name} has weight {corpus.weight:g}: must be above 0 and below 1000")
+        if self.on_bad_line not in ("error", "drop"):
+            raise TextError(f"--on-bad-line {self.on_bad_line}: must be error or drop")
+        unknown = [name for name in self.rules.keep if name not in RULES or name in ALWAYS]
+        if unknown:
+            optional = ", ".join(name for name in RULES if name not in ALWAYS)
+            raise TextError(f"--keep {sorted(unknown)[0]}: there is no such rule; there are {optional}")
+        for name, rule in BOUNDS.items():
+            value = getattr(self.rules if hasattr(self.rules, name) else self, name)
+            if value is not None and not rule.allows(value):
+                raise TextError(f"--{name.replace('_', '-')} {value}: must be {rule.allowed()}")
+        if self.validation and self.valid_pairs:
+            raise TextError(f"--valid-pairs {self.valid_pairs}: validation text was given already")
+        if self.copies > 1 and not self.bpe_dropout:
+            raise TextError(f"--copies {self.copies}: without --bpe-dropout all copies would be the same")
+        if self.tokenizer is not None and (self.vocab_size is not None or self.separate_vocabularies):
+            option = "--separate-vocabularies" if self.vocab_size is None else f"--vocab-size {self.vocab_size}"
+            raise TextError(f"{option}: cannot be had with --tokenizer, whose vocabulary is taken as it is")
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Every file that is read."""
+        return (*(path for text in (*self.corpora, *self.validation) for path in text.paths), *self.exclude)
+
+    def record(self) -> RequestRecord:
+        """The request as the manifest keeps it."""
+        values = {item.name: getattr(self, item.name) for item in dataclasses.fields(RequestRecord)}
+        values["rules"] = RulesRecord(tuple(sorted(self.rules.keep)), self.rules.max_length, self.rules.max_ratio)
+        values["exclude"] = tuple(map(str, self.exclude))
+        values["tokenizer"] = None if self.tokenizer is None else str(self.tokenizer)
+        return RequestRecord(**values)
