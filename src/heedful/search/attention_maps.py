@@ -13,10 +13,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from heedful.config import ModelConfig
+from heedful.errors import SearchError
 from heedful.evaluation.alignments import Links, Word, aligning_layer, hard_alignment, soft_alignment, word_weights
 from heedful.model.attention_kernels import Attend, AttentionChoice, Where, equation_1_choice
 from heedful.model.transformer import Transformer
 from heedful.search.scoring import forced_log_probabilities
+from heedful.symbols import END_LABEL
+from heedful.text.subwords import Subwords
+
+_MOST_SHOWN_TOKENS = 1024
+"""Of a given translation whose every attention weight is shown."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +50,26 @@ class AttentionMaps:
 Weights = dict[str, np.ndarray]
 Read = Callable[[np.ndarray, np.ndarray], tuple[float, Weights]]
 """From a source and a translation to what `attention_weights` gives."""
+
+
+def attention_maps(
+    read: Read, texts: tuple[str, str], ids: tuple[np.ndarray, np.ndarray], subwords: tuple[Subwords, Subwords]
+) -> AttentionMaps:
+    """The weights with which a sentence and its translation are read, of texts, ids and subwords of both sides."""
+    log_probability, weights = read(*ids)
+    source, target = ([*own.pieces(some), END_LABEL] for own, some in zip(subwords, ids, strict=True))
+    return AttentionMaps(*texts, source, target, **weights, log_probability=log_probability, score=log_probability)
+
+
+def require_shown(config: ModelConfig, length: int) -> None:
+    """Raise where a given translation of so many subwords, its end included, is too long to be shown."""
+    most = min(_MOST_SHOWN_TOKENS, config.max_positions if config.positions == "learned" else _MOST_SHOWN_TOKENS)
+    if length > most:
+        weights = config.decoder_layers * config.num_heads * length**2 * 4
+        raise SearchError(
+            f"the translation has {length:,} subwords, its end included, whose weights alone take "
+            f"{weights / 2**30:,.1f} GiB; at most {most:,} can be shown: give a shorter one"
+        )
 
 
 def attention_weights(

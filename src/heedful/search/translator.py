@@ -27,7 +27,7 @@ from heedful.evaluation.translation_scores import perplexity
 from heedful.model.attention_kernels import padded_attention
 from heedful.model.devices import chosen_device, computes_in_half
 from heedful.runs.models import SavedModel, read_model
-from heedful.search.attention_maps import AttentionMaps, word_links
+from heedful.search.attention_maps import AttentionMaps, attention_maps, require_shown, word_links
 from heedful.search.engine import Hypothesis, Sentence
 from heedful.search.glossary import Glossary, with_terms
 from heedful.search.lines import (
@@ -45,7 +45,6 @@ from heedful.search.lines import (
 from heedful.search.model_search import SLOTS, ModelSearch, Search, in_half_precision
 from heedful.search.options import SearchOptions
 from heedful.search.scoring import Scored, scored_pairs
-from heedful.symbols import END_LABEL
 from heedful.text.capitals import agreement
 from heedful.text.carrying import put_back
 from heedful.text.cleaning import clean_line
@@ -60,8 +59,6 @@ MOST_SOURCE_TOKENS = 256
 """A longer line is translated in parts: no model has learned to translate pages."""
 MOST_READ_TOKENS = 4096
 """Of a side, where a translation is given: what attention and scores take grows with the square of it."""
-_MOST_SHOWN_TOKENS = 1024
-"""Of a given translation whose every attention weight is shown."""
 _ALIKE = 0.8
 """Of the words of translations, how many must be the same for a model to be good with capitals."""
 _BREAKS = {*map(chr, range(32)), "\x7f", "\x85", "\u2028", "\u2029"}
@@ -325,8 +322,7 @@ class Translator:
         parts = parts_of(clean_line(line), self.saved.source_subwords, most=MOST_SOURCE_TOKENS)
         if len(parts) != 1:
             raise SearchError("attention is shown for one sentence: the text is " + ("too long" if parts else "empty"))
-        source_ids = parts[0].ids
-        best = None
+        source_ids, best = parts[0].ids, None
         if target is None:
             ((_, found),) = self._search.search([Sentence(0, source_ids)], options or self.options)
             if not found:
@@ -335,29 +331,10 @@ class Translator:
             ids = best.ids
         else:
             ids = self.saved.target_subwords.encode([clean_line(target)])[0]
-            self._require_shown(len(ids) + 1)
-        log_probability, weights = self._search.read(source_ids, ids)
-        source, target_subwords = self.saved.source_subwords, self.saved.target_subwords
-        return AttentionMaps(
-            clean_line(line),
-            self._text(ids),
-            [*source.pieces(source_ids), END_LABEL],
-            [*target_subwords.pieces(ids), END_LABEL],
-            **weights,
-            log_probability=best.log_probability if best else log_probability,
-            score=best.score if best else log_probability,
-        )
-
-    def _require_shown(self, length: int) -> None:
-        """Raise where a given translation is too long to be shown."""
-        most = min(_MOST_SHOWN_TOKENS, self._search.most_positions or _MOST_SHOWN_TOKENS)
-        if length > most:
-            config = self.saved.config.model
-            weights = config.decoder_layers * config.num_heads * length**2 * 4
-            raise SearchError(
-                f"the translation has {length:,} subwords, its end included, whose weights alone take "
-                f"{weights / 2**30:,.1f} GiB; at most {most:,} can be shown: give a shorter one"
-            )
+            require_shown(self.saved.config.model, len(ids) + 1)
+        texts = clean_line(line), self._text(ids)
+        maps = attention_maps(self._search.read, texts, (source_ids, ids), self._subwords)
+        return replace(maps, log_probability=best.log_probability, score=best.score) if best else maps
 
     def alignments(
         self,
