@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from heedful.search.engine import Engine, Hypothesis, Sentence
+from heedful.search.ensemble import Ensemble
 from heedful.search.options import SearchOptions
 from heedful.search.required import Term, required_shape
 from heedful.search.spelling import Spelling
@@ -64,7 +65,7 @@ class MadeUpScorer:
 
 
 def searched(
-    logits: Logits,
+    logits: Logits | Sequence[Logits],
     sources: Sequence[int],
     options: SearchOptions,
     *,
@@ -74,15 +75,17 @@ def searched(
     required: Sequence[tuple[Term, ...]] = (),
     avoided: tuple[int, ...] = (),
 ) -> list[list[Hypothesis]]:
-    """The engine's results for sources of one id each.
+    """The engine's results for sources of one id each, with a model, or with several together.
 
     ``subwords``: what the ids spell, or nothing. ``required``: what the output for each source must hold, or nothing.
     ``avoided``: what it then does not say.
     """
     required = required or [()] * len(sources)
-    spelling = Spelling.of(options.forbidden, subwords or [b""] * len(logits(sources[0], ())))
+    models = logits if isinstance(logits, Sequence) else [logits]
+    spelling = Spelling.of(options.forbidden, subwords or [b""] * len(models[0](sources[0], ())))
     positions = options.limit(1) + 1
-    scorer = MadeUpScorer(logits, slots=slots, beams=options.beams, positions=positions)
+    scorers = [MadeUpScorer(one, slots=slots, beams=options.beams, positions=positions) for one in models]
+    scorer = Ensemble(scorers) if len(scorers) > 1 else scorers[0]
     engine = Engine(
         scorer, options, slots=slots, positions=positions, spelling=spelling, required=required_shape(required)
     )

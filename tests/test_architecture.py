@@ -28,13 +28,13 @@ LAYERS = [
 ]
 # Files and lines that a room may have. A feature that needs more wants the room rebuilt first; then say so here.
 CEILINGS = {
-    "cli": (23, 3160),
+    "cli": (23, 3190),
     "demo": (5, 620),
     "report": (11, 1730),
     "export": (3, 300),
     "planning": (6, 1120),
     "training": (12, 1900),
-    "search": (14, 2670),
+    "search": (15, 2790),
     "runs": (9, 1400),
     "prepare": (7, 1080),
     "model": (15, 1910),

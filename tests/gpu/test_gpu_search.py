@@ -164,3 +164,23 @@ def test_captured_steps_find_what_a_cpu_finds_of_required_words() -> None:
     held = [ids for n, hypotheses in captured.items() if n % 2 for ids, _ in hypotheses]
     assert held
     assert all(set(words[0]) & set(ids) for ids in held)
+
+
+@pytest.mark.parametrize("method", ["beam", "greedy", "sample"])
+def test_captured_steps_of_several_models_find_what_a_cpu_finds(method: str) -> None:
+    """Models of different sizes; a sentence alone has the same bits as among others."""
+    config = ModelConfig(d_model=48, d_ff=96, num_heads=3, encoder_layers=1, decoder_layers=3)
+    torch.manual_seed(4)
+    models = [random_model(ties=False).double(), Transformer(config, vocab_size=VOCAB).double().eval()]
+    options, given = SearchOptions(method=method, max_extra_length=6), sentences(40)
+    expected = found(ModelSearch(*models, batch_size=16, subwords=SUBWORDS), given, options)
+    alone = found(search_on("cpu", models[0]), given, options)
+    assert [ids for n in expected for ids, _ in expected[n]] != [ids for n in expected for ids, _ in alone[n]]
+    models = [model.to("cuda").use(padded_attention(model.config)) for model in models]
+    search = ModelSearch(*models, batch_size=16, graphs=True, subwords=SUBWORDS)
+    captured = found(search, given, options)
+    for n, hypotheses in expected.items():
+        assert [ids for ids, _ in captured[n]] == [ids for ids, _ in hypotheses]
+        assert [score for _, score in captured[n]] == pytest.approx([score for _, score in hypotheses], abs=1e-9)
+    for sentence in given[::9]:
+        assert found(search, [sentence], options)[sentence.number] == captured[sentence.number]

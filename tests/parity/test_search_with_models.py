@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from tests.search_models import penalty, plain_beam_search
+from tests.search_models import log_softmax, penalty, plain_beam_search
 from torch import Tensor
 
 from heedful.config import ModelConfig
@@ -50,10 +50,11 @@ def some_sources(count: int = 12, seed: int = 1, longest: int = 9) -> list[np.nd
 
 
 def found(
-    model: Transformer, sources: list[np.ndarray], options: SearchOptions, *, batch_size: int = 5
+    model: Transformer | list[Transformer], sources: list[np.ndarray], options: SearchOptions, *, batch_size: int = 5
 ) -> list[list[Hypothesis]]:
     sentences = [Sentence(number, source) for number, source in enumerate(sources)]
-    results = {s.number: h for s, h in ModelSearch(model, batch_size=batch_size).search(sentences, options)}
+    models = model if isinstance(model, list) else [model]
+    results = {s.number: h for s, h in ModelSearch(*models, batch_size=batch_size).search(sentences, options)}
     return [results[number] for number in range(len(sources))]
 
 
@@ -98,10 +99,35 @@ def test_forced_decoding_gives_the_scores_of_the_search(name: str) -> None:
     results = found(model, sources, SearchOptions(n_best=4, max_extra_length=5))
     pairs = [(sources[number], h.ids) for number, best in enumerate(results) for h in best]
     hypotheses = [h for best in results for h in best]
-    for hypothesis, values in zip(hypotheses, forced_log_probabilities(model, pairs), strict=True):
+    for hypothesis, values in zip(hypotheses, forced_log_probabilities([model], pairs), strict=True):
         assert len(values) == len(hypothesis.ids) + 1
         assert values.sum() == pytest.approx(hypothesis.log_probability, abs=1e-10)
         assert hypothesis.score == pytest.approx(values.sum() / penalty(len(values), 0.6), abs=1e-10)
+
+
+def test_models_of_different_sizes_are_searched_together_as_a_loop_over_them_would() -> None:
+    """A word's score is the mean of the models' log-probabilities, renormalised; forced decoding gives the same."""
+    larger = ModelConfig(d_model=24, d_ff=20, num_heads=3, encoder_layers=1, decoder_layers=3)
+    torch.manual_seed(3)
+    models = [small_model(), small_model("restricted", seed=5), Transformer(larger, vocab_size=VOCAB).double().eval()]
+    sources = some_sources(4, longest=5)
+    each = [uncached_logits(model, sources) for model in models]
+
+    def together(source: int, words: tuple[int, ...]) -> np.ndarray:
+        return np.mean([log_softmax(logits(source, words)) for logits in each], axis=0)
+
+    options = SearchOptions(beam_size=3, n_best=2, max_extra_length=6)
+    results = found(models, sources, options)
+    for number, best in enumerate(results):
+        limit = options.limit(len(sources[number]))
+        expected = plain_beam_search(together, number, beam_size=3, limit=limit, alpha=0.6)
+        assert [tuple(h.ids) for h in best] == [words for _, words in expected[:2]]
+        assert [h.score for h in best] == pytest.approx([score for score, _ in expected[:2]], abs=1e-10)
+    pairs = [(sources[number], best[0].ids) for number, best in enumerate(results)]
+    for values, best in zip(forced_log_probabilities(models, pairs), results, strict=True):
+        assert values.sum() == pytest.approx(best[0].log_probability, abs=1e-10)
+    alone = [[h.ids.tolist() for h in best] for best in found(models[0], sources, options)]
+    assert alone != [[h.ids.tolist() for h in best] for best in results]
 
 
 def test_a_model_in_training_is_left_as_it_was() -> None:

@@ -24,6 +24,8 @@ from tests.training_toys import toy_sentences
 import heedful
 from heedful.cli.main import main
 from heedful.runs import folder as names
+from heedful.runs.descriptions import Languages
+from heedful.runs.models import read_model
 from heedful.search import translator as translator_module
 from heedful.search.lines import line_translations
 from heedful.search.options import SearchOptions
@@ -138,6 +140,48 @@ def test_forced_decoding_scores_what_the_search_found(
 
 def ids_of(translator: heedful.Translator, text: str) -> tuple[int, ...]:
     return tuple(translator.saved.target_subwords.encode([text])[0].tolist())
+
+
+def test_several_models_translate_score_and_are_evaluated_together(
+    model: Path, translator: heedful.Translator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = train_toy(tmp_path, steps=8, settings=["model.d_model=16", "model.decoder_layers=1"])
+    both = heedful.load(model, other, device="cpu", precision="float64")
+    expected = [found[0] for found in both.hypotheses(LINES[:5])]
+    (tmp_path / "s").write_text("\n".join(LINES[:5]) + "\n")
+    (tmp_path / "t").write_text("\n".join(one.text for one in expected) + "\n")
+    options = ("--model", model, "--model", other, "--precision", "float64")
+    rows = run_here(capsys, "translate", *options, "--scores", *LINES[:5])[1].splitlines()
+    assert rows == [f"{one.score:.4f}\t{one.text}" for one in expected]
+    files = ("--source", tmp_path / "s")
+    *pairs, _ = run_here(capsys, "score", *options, *files, "--target", tmp_path / "t", "--json")[1].splitlines()
+    for one, pair in zip(expected, map(json.loads, pairs), strict=True):
+        if one.ids == ids_of(both, one.text):
+            assert pair["log_probability"] == pytest.approx(one.log_probability, abs=1e-9)
+    facts = json.loads(run_here(capsys, "evaluate", *options, *files, "--reference", tmp_path / "t", "--json")[1])
+    assert facts["model"] == f"{model} + {other}"
+    assert facts["perplexity"]["subwords"] == sum(len(json.loads(pair)["subwords"]) for pair in pairs)
+    alone = [found[0].score for found in translator.hypotheses(LINES[:5])]
+    assert [one.score for one in expected] != pytest.approx(alone, abs=1e-3)
+    with pytest.raises(heedful.HeedfulError, match="attention is shown of one model"):
+        both.attention(LINES[0])
+
+
+def test_models_that_cannot_translate_together_are_refused(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, errors = run_here(capsys, "translate", "--model", model, "--model", "en-de-small", "ba")
+    assert code == 2
+    assert "en-de-small cannot be searched together: their source and target subwords differ" in errors
+    assert (
+        "Parameter --model specified multiple times"
+        in run_here(capsys, "attention", "--model", model, "--model", model, "ba")[2]
+    )
+    saved = read_model(model)
+    two = [
+        replace(saved, description=replace(saved.description, languages=Languages(*pair)))
+        for pair in (("en", "de"), ("de", "en"))
+    ]
+    with pytest.raises(heedful.HeedfulError, match=r"translates from en to de and .* from de to en"):
+        heedful.Translator(*two)
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 7, 64])

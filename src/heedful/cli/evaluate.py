@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from heedful.cli.evaluation_display import print_comparison, print_evaluation
-from heedful.cli.model_options import ModelOptions, RunningOptions, SearchChoices
+from heedful.cli.model_options import EnsembleOptions, ModelOptions, RunningOptions, SearchChoices
 from heedful.cli.options import AsJson, Draws, Examples, Overwrite, Quiet, Seed, more
 from heedful.cli.terminal import new_text, print_result, progress, require_place
 from heedful.errors import ScoreError
@@ -34,7 +34,7 @@ def evaluate(
     resample_seed: Annotated[Seed, _MORE] = SEED,
     quiet: Quiet = False,
     as_json: AsJson = False,
-    model: ModelOptions = ModelOptions(),  # noqa: B008
+    model: EnsembleOptions = EnsembleOptions(),  # noqa: B008
     search: SearchChoices = SearchChoices(),  # noqa: B008
 ) -> None:
     """Score a model, or translations that you have: BLEU, chrF and TER, each with its margin of error.
@@ -60,7 +60,7 @@ def evaluate(
     """
     if hypothesis is None and source is not None:
         model = model.named()
-    if (model.model is None) == (hypothesis is None):
+    if bool(model.names) == (hypothesis is not None):
         given = f"{'neither was' if hypothesis is None else 'both were'} given of --model and --hypothesis"
         raise ScoreError(f"{given}: give a model to translate with, or a file to score")
     if hypothesis is None and source is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from cyclopts import Group, Parameter
 
@@ -24,6 +24,10 @@ _WHICH = (
     "A name that `heedful models` lists, or the folder of a run or of one of its checkpoints "
     f"(RUN/checkpoints/step-N); {DEFAULT_MODEL} when not given."
 )
+_SEVERAL = (
+    "May be repeated: models with the same subwords then translate together, each word by the mean of the "
+    "log-probabilities that they give it."
+)
 _MORE_MODEL, _MORE_SEARCH = more("about the model"), more("about the search")
 
 
@@ -40,14 +44,19 @@ class ModelOptions:
     """Sentences translated together; 0: what suits the device (32 on a CPU, 256 on CUDA)."""
     threads: Annotated[Threads, _MORE_MODEL] = None
 
-    def named(self) -> ModelOptions:
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The models that were given."""
+        return () if self.model is None else (self.model,)
+
+    def named(self) -> Self:
         """The same with the default model where none was given, if heedful came with it."""
-        return self if self.model is not None else dataclasses.replace(self, model=default_model())
+        return self if self.names else dataclasses.replace(self, model=default_model())
 
     def translator(self) -> Translator:
         """Load the model."""
-        model = self.named().model
-        if model is None:
+        names = self.named().names
+        if not names:
             raise SearchError("which model? Give --model RUN, the folder that `heedful train` made")
         import torch
 
@@ -56,9 +65,29 @@ class ModelOptions:
 
         if self.threads is not None:
             torch.set_num_threads(self.threads)
-        return Translator(
-            read_model(model), device=self.device, precision=self.precision, batch_size=self.batch_size, notice=say
-        )
+        models = [read_model(name) for name in names]
+        running = {"device": self.device, "precision": self.precision, "batch_size": self.batch_size}
+        return Translator(*models, **running, notice=say)
+
+
+@dataclass(frozen=True)
+class EnsembleOptions(ModelOptions):
+    """The same for a command that can search with several models together."""
+
+    model: Annotated[str | None, Parameter(parse=False)] = None
+    """What the models are called in messages and results, once they are `named`."""
+    models: Annotated[Repeated, Parameter(name="--model", help=f"{_WHICH} {_SEVERAL}")] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The models that were given."""
+        return self.models
+
+    def named(self) -> Self:
+        """The same with the default model where none was given, if heedful came with it."""
+        default = default_model()
+        models = self.models or (() if default is None else (default,))
+        return dataclasses.replace(self, models=models, model=" + ".join(models) or None)
 
 
 @dataclass(frozen=True)

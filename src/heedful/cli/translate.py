@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from heedful.cli.model_options import ModelOptions, SearchChoices
+from heedful.cli.model_options import EnsembleOptions, SearchChoices
 from heedful.cli.options import AsJson, Flag, Overwrite, Quiet, more, whole_number
 from heedful.cli.standard_input import standard_input
 from heedful.cli.terminal import new_text, print_json, print_text, progress, require_place, say
@@ -45,7 +45,7 @@ def translate(
     as_json: AsJson = False,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
-    model: ModelOptions = ModelOptions(),  # noqa: B008
+    model: EnsembleOptions = EnsembleOptions(),  # noqa: B008
     search: SearchChoices = SearchChoices(),  # noqa: B008
 ) -> None:
     """Translate text with a trained model.
@@ -136,7 +136,7 @@ def _unplaced(terms: list[tuple[int, str, str]]) -> str:
     return f"these words of the glossary could not be placed: {'; '.join(shown)}{more}"
 
 
-def _greeting(model: ModelOptions, translator: Translator) -> str:
+def _greeting(model: EnsembleOptions, translator: Translator) -> str:
     from heedful.runs.lists import languages
 
     spoken = languages(translator.saved.description)
@@ -183,7 +183,7 @@ def score(
     target: Path,
     as_json: AsJson = False,
     quiet: Quiet = False,
-    model: ModelOptions = ModelOptions(),  # noqa: B008
+    model: EnsembleOptions = EnsembleOptions(),  # noqa: B008
 ) -> None:
     """Say how probable a model finds given translations.
 

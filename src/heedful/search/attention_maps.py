@@ -77,7 +77,7 @@ def attention_weights(
 ) -> tuple[float, Weights]:
     """The log-probability of a translation and the weights with which the model reads it, by `AttentionMaps`' names."""
     with _recorded(model) as seen:
-        values = forced_log_probabilities(model, [(source, target)], half=half)[0]
+        values = forced_log_probabilities([model], [(source, target)], half=half)[0]
     layers = model.config.encoder_layers
     weights = {
         "encoder": _stacked(seen[:layers], len(source) + 1),

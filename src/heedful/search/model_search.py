@@ -1,4 +1,4 @@
-"""A model and a search put together: ids of sentences to their hypotheses, on whatever device the model is.
+"""A model, or several, and a search put together: ids of sentences to their hypotheses, on the model's device.
 
 On CUDA sentences are decoded in classes of length with fixed shapes, each with its engine, which is kept: a sentence's
 result then does not depend on what is decoded beside it. On a CPU shapes follow the sentences.
@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from heedful.config import ModelConfig
 from heedful.errors import SearchError
 from heedful.model.attention_kernels import padded_attention
 from heedful.model.devices import Captures
@@ -24,6 +25,7 @@ from heedful.model.transformer import Transformer
 from heedful.search.attention_maps import Weights, attention_weights
 from heedful.search.cached_decoder import CachedDecoder, output_matrix
 from heedful.search.engine import Engine, Hypothesis, Sentence
+from heedful.search.ensemble import Ensemble
 from heedful.search.options import SearchOptions
 from heedful.search.required import MOST_REQUIRED, required_shape
 from heedful.search.spelling import Spelling
@@ -56,12 +58,14 @@ class Search(Protocol):
 
 
 class ModelSearch:
-    """Finds translations with a model, whose attention must take padded batches."""
+    """Finds translations with a model, or with several together (`Ensemble`), whose attention must take padded batches.
+
+    The models must have the same vocabulary and lie on the same device.
+    """
 
     def __init__(
         self,
-        model: Transformer,
-        *,
+        *models: Transformer,
         batch_size: int = 0,
         half: bool = False,
         graphs: bool = False,
@@ -71,9 +75,9 @@ class ModelSearch:
 
         ``subwords``: the bytes of each id of the output; without them an output need not be text.
         """
-        self.model, self._half, self._graphs, self._subwords = model.eval(), half, graphs, subwords
-        self.device = model.embedding.weight.device
-        self._output_DV = output_matrix(model, half=half)
+        self.model, self._half, self._graphs, self._subwords = models[0], half, graphs, subwords
+        self.device = self.model.embedding.weight.device
+        self._models = [(model.eval(), output_matrix(model, half=half)) for model in models]
         self._slots = batch_size or SLOTS[self.device.type]
         self._engines: dict[tuple[int, bool, SearchOptions], Engine] = {}
         self._captures: Captures | None = None
@@ -162,19 +166,22 @@ class ModelSearch:
         self._require_memory(slots, options.beams, positions, source_positions)
         if self._graphs and self._captures is None:
             self._captures = Captures()
-        decoder = CachedDecoder(
-            self.model,
-            output_DV=self._output_DV,
-            slots=slots,
-            beams=options.beams,
-            source_positions=source_positions,
-            positions=positions,
-            half=self._half,
-            encoded_together=min(_ENCODED_TOGETHER, slots) if fixed else 0,
-            captures=self._captures,
-        )
+        decoders = [
+            CachedDecoder(
+                model,
+                output_DV=output_DV,
+                slots=slots,
+                beams=options.beams,
+                source_positions=source_positions,
+                positions=positions,
+                half=self._half,
+                encoded_together=min(_ENCODED_TOGETHER, slots) if fixed else 0,
+                captures=self._captures,
+            )
+            for model, output_DV in self._models
+        ]
         return Engine(
-            decoder,
+            Ensemble(decoders) if len(decoders) > 1 else decoders[0],
             options,
             slots=slots,
             positions=positions,
@@ -185,11 +192,12 @@ class ModelSearch:
 
     def _require_memory(self, slots: int, beams: int, positions: int, source_positions: int) -> None:
         """Ask before taking: on a CPU the kernel ends a process that has taken too much."""
-        config, size = self.model.config, 2 if self._half else self.model.embedding.weight.element_size()
-        heads = config.decoder_layers * config.num_heads * (config.key_size + config.value_size)
+        size, configs = 2 if self._half else self.model.embedding.weight.element_size(), self._configs
+        heads = sum(one.decoder_layers * one.num_heads * (one.key_size + one.value_size) for one in configs)
         kept = (slots + 1) * heads * (positions * beams + source_positions) * size
         tables = slots * beams * positions * 8 * 4
         masks, scores = slots * beams * positions * beams * 5, slots * beams * self.model.embedding.weight.size(0) * 12
+        scores += (len(configs) - 1) * scores // 3
         needed, free = kept + tables + masks + scores, _free_memory(self.device)
         if free is not None and needed > free:
             raise SearchError(
@@ -206,8 +214,11 @@ class ModelSearch:
     @property
     def most_positions(self) -> int | None:
         """The longest sequence, end included, that learned positions can take; None where there is no such limit."""
-        config = self.model.config
-        return config.max_positions if config.positions == "learned" else None
+        return min((one.max_positions for one in self._configs if one.positions == "learned"), default=None)
+
+    @property
+    def _configs(self) -> list[ModelConfig]:
+        return [model.config for model, _ in self._models]
 
     def _check(self, sentences: Sequence[Sentence], options: SearchOptions) -> None:
         most, spelling = self.most_positions, self.spelling(options)

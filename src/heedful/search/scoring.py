@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from heedful.errors import SearchError
-from heedful.model.masks import padded_layout
+from heedful.model.masks import Layout, padded_layout
 from heedful.model.transformer import Transformer
 from heedful.search.cached_decoder import padded_ids
+from heedful.search.ensemble import mean_scores
 from heedful.symbols import START
 from heedful.text.cleaning import clean_line
 from heedful.text.subwords import Subwords
@@ -39,7 +41,7 @@ class Scored:
 
 
 def scored_pairs(
-    model: Transformer,
+    models: Sequence[Transformer],
     pairs: Iterable[tuple[str, str]],
     subwords: tuple[Subwords, Subwords],
     *,
@@ -47,7 +49,7 @@ def scored_pairs(
     together: int,
     half: bool = False,
 ) -> Iterator[Scored]:
-    """What the model thinks of each target as a translation of its source.
+    """What the models think of each target as a translation of its source.
 
     ``most``: subwords of a side, its end included. ``together``: pairs that are read before the first is scored.
     """
@@ -58,7 +60,7 @@ def scored_pairs(
         longest = [max(len(source), len(target)) + 1 for source, target in zip(sources, targets, strict=True)]
         too_long = next((place for place, length in enumerate(longest) if length > most), None)
         given = list(zip(sources, targets, strict=True))[:too_long]
-        for (_, ids), values in zip(given, forced_log_probabilities(model, given, half=half), strict=True):
+        for (_, ids), values in zip(given, forced_log_probabilities(models, given, half=half), strict=True):
             yield Scored(float(values.sum()), tuple(map(float, values)), tuple(subwords[1].pieces(ids)))
         if too_long is not None:
             raise SearchError(
@@ -70,12 +72,16 @@ def scored_pairs(
 
 @torch.inference_mode()
 def forced_log_probabilities(
-    model: Transformer, pairs: Sequence[tuple[np.ndarray, np.ndarray]], *, half: bool = False
+    models: Sequence[Transformer], pairs: Sequence[tuple[np.ndarray, np.ndarray]], *, half: bool = False
 ) -> list[np.ndarray]:
-    """For each pair of ids (without control ids) the log-probability of each target word, and last of the end."""
+    """For each pair of ids (without control ids) the log-probability of each target word, and last of the end.
+
+    That of several models is what it is in a search with them (`heedful.search.ensemble`).
+    """
     results: list[np.ndarray] = [np.empty(0)] * len(pairs)
-    device = model.embedding.weight.device
-    for numbers in _batches(pairs, vocab_size=model.embedding.weight.size(0)):
+    weight = models[0].embedding.weight
+    device = weight.device
+    for numbers in _batches(pairs, vocab_size=weight.size(0)):
         sources, targets = ([pairs[number][side] for number in numbers] for side in (0, 1))
         source = torch.from_numpy(padded_ids(sources, max(map(len, sources)) + 1)).to(device)
         wanted = torch.from_numpy(padded_ids(targets, max(map(len, targets)) + 1)).to(device)
@@ -84,13 +90,18 @@ def forced_log_probabilities(
         # Rows end in their end symbol, which after the shift stands one place too far: nothing attends to it.
         with torch.autocast(device.type, torch.bfloat16, enabled=half):
             source_layout, target_layout = padded_layout(source), padded_layout(given)
-            memory = model.encode(source, source_layout)
-            logits = model.embedding.logits(model.decode(given, memory, target_layout, source_layout))
-        logits = logits.float() if half else logits
+            logits = mean_scores(_scores(model, (source, source_layout), (given, target_layout)) for model in models)
         chosen = logits.gather(2, wanted[..., None]).squeeze(2) - logits.logsumexp(-1)
         for row, number in enumerate(numbers):
             results[number] = chosen[row, : len(pairs[number][1]) + 1].double().cpu().numpy()
     return results
+
+
+def _scores(model: Transformer, source: tuple[Tensor, Layout], target: tuple[Tensor, Layout]) -> Tensor:
+    """Of every word after each of the target's, in float32 at least."""
+    memory = model.encode(*source)
+    logits = model.embedding.logits(model.decode(target[0], memory, target[1], source[1]))
+    return logits if logits.dtype == torch.float64 else logits.float()
 
 
 def _batches(pairs: Sequence[tuple[np.ndarray, np.ndarray]], *, vocab_size: int) -> Iterator[list[int]]:

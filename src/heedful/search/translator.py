@@ -26,9 +26,11 @@ from heedful.evaluation.alignments import located_words, pharaoh
 from heedful.evaluation.translation_scores import perplexity
 from heedful.model.attention_kernels import padded_attention
 from heedful.model.devices import chosen_device, computes_in_half
+from heedful.model.transformer import Transformer
 from heedful.runs.models import SavedModel, read_model
 from heedful.search.attention_maps import AttentionMaps, attention_maps, require_shown, word_links
 from heedful.search.engine import Hypothesis, Sentence
+from heedful.search.ensemble import require_alike
 from heedful.search.glossary import Glossary, with_terms
 from heedful.search.lines import (
     Errand,
@@ -69,7 +71,7 @@ def _no_report(stage: str, done: int, total: int | None) -> None:
 
 
 class Translator:
-    """A trained model that translates text.
+    """A trained model, or several together, that translate text.
 
     >>> import heedful
     >>> translator = heedful.load("run")  # doctest: +SKIP
@@ -80,41 +82,51 @@ class Translator:
     def __init__(
         self,
         saved: SavedModel,
-        *,
+        *others: SavedModel,
         device: str = "auto",
         precision: str = "auto",
         batch_size: int = 0,
         notice: Callable[[str], object] = warnings.warn,
     ) -> None:
-        """``notice``: called with what a user should know and that stops nothing."""
+        """``others``: models that are searched together with the first, see `heedful.search.ensemble`; the text around
+        them, alignments and the options of the search are the first's. ``notice``: called with what a user should know
+        and that stops nothing.
+        """
+        require_alike((saved, *others))
         self.saved, self._notice = saved, notice
+        self._weights_from = " and ".join(str(own.weights_from) for own in (saved, *others))
         self._language = LanguageCheck(saved.profile) if saved.profile else None
         self.device = chosen_device(device, error=SearchError)
         self.precision = _precision(precision, self.device)
         self.batch_size = batch_size or SLOTS[self.device.type]
-        half = self.precision == "bfloat16"
-        model = saved.model.to(self.device, torch.float64 if self.precision == "float64" else torch.float32)
-        model.use(padded_attention(saved.config.model))
-        self._half = half
-        self.model = in_half_precision(model) if half else model
+        self._half = self.precision == "bfloat16"
+        self.models = [self._placed(own.model) for own in (saved, *others)]
+        self.model = self.models[0]
         self._search: Search = ModelSearch(
-            self.model,
+            *self.models,
             batch_size=batch_size,
-            half=half,
+            half=self._half,
             graphs=self.device.type == "cuda",
             subwords=saved.target_subwords.id_bytes,
         )
 
     @classmethod
     def load(
-        cls, model: Path | str, *, device: str = "auto", precision: str = "auto", batch_size: int = 0
+        cls, model: Path | str, *others: Path | str, device: str = "auto", precision: str = "auto", batch_size: int = 0
     ) -> Translator:
         """A trained model, ready to translate: a run folder, one of its checkpoints, or one that comes with heedful.
 
+        ``others``: models that translate together with it; all must have the same subwords. A word's score is the mean
+        of the log-probabilities that they give it, made to be a probability again.
         ``device``: auto, cpu, cuda or cuda:N. ``precision``: auto (bfloat16 on CUDA, else float32), bfloat16, float32
         or float64. ``batch_size``: sentences decoded together; 0 leaves it to the device.
         """
-        return cls(read_model(model), device=device, precision=precision, batch_size=batch_size)
+        return cls(*map(read_model, (model, *others)), device=device, precision=precision, batch_size=batch_size)
+
+    def _placed(self, model: Transformer) -> Transformer:
+        model = model.to(self.device, torch.float64 if self.precision == "float64" else torch.float32)
+        model.use(padded_attention(model.config))
+        return in_half_precision(model) if self._half else model
 
     @property
     def options(self) -> SearchOptions:
@@ -240,7 +252,7 @@ class Translator:
         if not hypotheses and options.forbidden:
             raise SearchError("no translation is left: whatever the model could say holds a forbidden text")
         if not hypotheses:
-            raise SearchError(f"the scores of {self.saved.weights_from} are not numbers: its training broke down")
+            raise SearchError(f"the scores of {self._weights_from} are not numbers: its training broke down")
 
     def _restored(self, errand: Errand, parts: Sequence[np.ndarray]) -> str | None:
         """The text of a sentence's parts with all that was carried; None where a name got lost."""
@@ -269,7 +281,7 @@ class Translator:
         """What the model thinks of each target as a translation of its source."""
         most = min(MOST_READ_TOKENS, self._search.most_positions or MOST_READ_TOKENS)
         together = BATCHES_AT_ONCE * self.batch_size
-        return scored_pairs(self.model, pairs, self._subwords, most=most, together=together, half=self._half)
+        return scored_pairs(self.models, pairs, self._subwords, most=most, together=together, half=self._half)
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Scored]:
         """What the model thinks of each target as a translation of its source."""
@@ -319,6 +331,8 @@ class Translator:
 
     def attention(self, line: str, *, target: str | None = None, options: SearchOptions | None = None) -> AttentionMaps:
         """Every attention weight of a line and its best translation, or the one that is given."""
+        if len(self.models) > 1:
+            raise SearchError(f"attention is shown of one model, and these are {len(self.models)}: load one of them")
         parts = parts_of(clean_line(line), self.saved.source_subwords, most=MOST_SOURCE_TOKENS)
         if len(parts) != 1:
             raise SearchError("attention is shown for one sentence: the text is " + ("too long" if parts else "empty"))
