@@ -13,12 +13,11 @@ from torch import Tensor
 from heedful.config import ModelConfig
 from heedful.model.scaled_dot_product_attention import scaled_dot_product_attention
 from heedful.model.transformer import Transformer
-from heedful.search.attention_maps import attention_weights
 from heedful.search.cached_decoder import CachedDecoder
 from heedful.search.engine import Hypothesis, Sentence
 from heedful.search.model_search import ModelSearch, greedy_translations
 from heedful.search.options import SearchOptions
-from heedful.search.scoring import forced_log_probabilities
+from heedful.search.scoring import attention_weights, forced_log_probabilities
 from heedful.symbols import END, START
 
 VOCAB = 24

@@ -10,14 +10,18 @@ The models may be of any size, but must have the same subwords, or one's word 7 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from torch import Tensor
 
 from heedful.errors import SearchError
 from heedful.runs.lists import languages
 from heedful.runs.saved import SavedModel
-from heedful.search.engine import Scorer
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from heedful.search.engine import Scorer
 
 
 class Ensemble:

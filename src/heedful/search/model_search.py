@@ -22,12 +22,13 @@ from heedful.errors import SearchError
 from heedful.model.attention_kernels import padded_attention
 from heedful.model.devices import Captures
 from heedful.model.transformer import Transformer
-from heedful.search.attention_maps import Weights, attention_weights
+from heedful.search.attention_maps import Weights
 from heedful.search.cached_decoder import CachedDecoder, output_matrix
 from heedful.search.engine import Engine, Hypothesis, Sentence
 from heedful.search.ensemble import Ensemble
 from heedful.search.options import SearchOptions
 from heedful.search.required import MOST_REQUIRED, required_shape
+from heedful.search.scoring import attention_weights
 from heedful.search.spelling import Spelling
 
 SLOTS = {"cpu": 32, "cuda": 256}

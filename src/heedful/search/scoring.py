@@ -1,7 +1,12 @@
-"""What a model thinks of translations that are given: the log-probability of every subword (forced decoding)."""
+"""What a model thinks of translations that are given: the log-probability of every subword (forced decoding).
+
+And with which attention it reads them: the weights are those of the search, computed for all positions at once; a test
+compares them with its own.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,8 +16,10 @@ import torch
 from torch import Tensor
 
 from heedful.errors import SearchError
+from heedful.model.attention_kernels import Attend, AttentionChoice, Where, equation_1_choice
 from heedful.model.masks import Layout, padded_layout
 from heedful.model.transformer import Transformer
+from heedful.search.attention_maps import Weights
 from heedful.search.cached_decoder import padded_ids
 from heedful.search.ensemble import mean_scores
 from heedful.symbols import START
@@ -116,3 +123,46 @@ def _batches(pairs: Sequence[tuple[np.ndarray, np.ndarray]], *, vocab_size: int)
         batch.append(number)
     if batch:
         yield batch
+
+
+def attention_weights(
+    model: Transformer, source: np.ndarray, target: np.ndarray, *, half: bool = False
+) -> tuple[float, Weights]:
+    """The log-probability of a translation and the weights with which the model reads it, by `AttentionMaps`' names."""
+    with _recorded(model) as seen:
+        values = forced_log_probabilities([model], [(source, target)], half=half)[0]
+    layers = model.config.encoder_layers
+    weights = {
+        "encoder": _stacked(seen[:layers], len(source) + 1),
+        "decoder": _stacked(seen[layers::2], len(target) + 1),
+        "cross": _stacked(seen[layers + 1 :: 2], len(target) + 1, len(source) + 1),
+    }
+    return float(values.sum()), weights
+
+
+def _stacked(seen: list[Tensor], queries: int, keys: int | None = None) -> np.ndarray:
+    """The weights of all layers for the first sentence, without padding."""
+    return torch.stack([weights[0, :, :queries, : keys or queries] for weights in seen]).numpy()
+
+
+@contextlib.contextmanager
+def _recorded(model: Transformer) -> Iterator[list[Tensor]]:
+    """While this is open the model computes attention as Equation 1 is printed, and its weights go into the list."""
+    seen: list[Tensor] = []
+    chosen, printed = model.attention, equation_1_choice(model.config)
+
+    def recording(attend: Attend) -> Attend:
+        def attend_and_record(q: Tensor, k: Tensor, v: Tensor, where: Where = None, *, dropout: float = 0.0):
+            output, weights = attend(q, k, v, where, dropout=dropout)
+            assert weights is not None, "Equation 1 forms its weights"
+            seen.append(weights.float().cpu())
+            return output, weights
+
+        return attend_and_record
+
+    attends = recording(printed.self_attend), recording(printed.cross_attend)
+    model.use(AttentionChoice(printed.layout, printed.kernel, printed.why, *attends))
+    try:
+        yield seen
+    finally:
+        model.use(chosen)
