@@ -18,6 +18,7 @@ from heedful.prepare.encoding import SAMPLE_PAIRS
 from heedful.prepare.pipeline import prepare as make_corpus
 from heedful.prepare.request import BOUNDS, Request
 from heedful.runs.folder import bundled_models
+from heedful.tasks import PARSING, TASKS
 from heedful.text import pairs
 from heedful.text.cleaning import Rules
 from heedful.text.pairs import ParallelText
@@ -36,6 +37,8 @@ def prepare(
     target: Repeated = (),
     tsv: Repeated = (),
     jsonl: Repeated = (),
+    task: Literal["translation", "parsing"] | None = None,
+    trees: Repeated = (),
     columns: str | None = None,
     source_field: Annotated[str, _MORE_TEXT] = "source",
     target_field: Annotated[str, _MORE_TEXT] = "target",
@@ -43,6 +46,7 @@ def prepare(
     valid_target: Repeated = (),
     valid_tsv: Repeated = (),
     valid_jsonl: Annotated[Repeated, _MORE_TEXT] = (),
+    valid_trees: Repeated = (),
     valid_pairs: Annotated[int, number(BOUNDS["valid_pairs"], whole=True)] = 0,
     test_pairs: Annotated[int, number(BOUNDS["test_pairs"], whole=True)] = 0,
     exclude: Repeated = (),
@@ -74,6 +78,8 @@ def prepare(
         target: Target text; its line n belongs to line n of the source.
         tsv: Text with two fields a line, source, tab, target.
         jsonl: Text with one JSON object a line.
+        task: What a model shall learn; parsing where --trees is given, and otherwise translation.
+        trees: Trees in brackets, (S (NP (DT A) (NN dog)) …), one after the other, to learn parsing from.
         columns: Which columns of TSV are source and target, as in --columns 1,2, where there are more than two.
         source_field: The field of --jsonl that holds the source.
         target_field: The field of --jsonl that holds the target.
@@ -81,6 +87,7 @@ def prepare(
         valid_target: Validation text, target side.
         valid_tsv: Validation text with two fields a line.
         valid_jsonl: Validation text as JSON lines.
+        valid_trees: Validation trees in brackets.
         valid_pairs: Put so many pairs of the training text aside, drawn by the seed, and validate on them. A pair that
             shares its source or its target with one of them is left out of the training text.
         test_pairs: Put so many aside to test on. The text of both is kept in the corpus, for `heedful evaluate`.
@@ -106,6 +113,7 @@ def prepare(
         heedful prepare deu.txt --columns 1,2 --valid-pairs 1000 --test-pairs 1000 --output corpus
         heedful prepare --source a.en.gz --target a.de.gz --tsv b.tsv.xz@0.5 --exclude test.en --exclude test.de
             --valid-tsv dev.tsv --output data/
+        heedful prepare --task parsing --trees train.ptb --valid-trees dev.ptb --output corpus
     """
     if tokenizer is not None and not _is_there(tokenizer):
         tokenizer = bundled_models().get(str(tokenizer), tokenizer)
@@ -114,9 +122,16 @@ def prepare(
     fields, chosen = (source_field, target_field), _columns(columns)
     if chosen and not (tsv or valid_tsv):
         raise TextError(f"--columns {columns}: there is no TSV file to take columns of")
+    corpora = _corpora("", source, target, tsv, jsonl, fields, chosen)
+    validation = _corpora("valid-", valid_source, valid_target, valid_tsv, valid_jsonl, fields, chosen)
+    learned = TASKS[task or ("parsing" if trees else "translation")]
+    if texts := corpora + validation if learned is PARSING else (*trees, *valid_trees):
+        name = texts[0].name if isinstance(texts[0], ParallelText) else texts[0]
+        raise TextError(f"{name}: not for {learned.name}, which is given {learned.files}")
     request = Request(
-        corpora=_corpora("", source, target, tsv, jsonl, fields, chosen),
-        validation=_corpora("valid-", valid_source, valid_target, valid_tsv, valid_jsonl, fields, chosen),
+        task=learned,
+        corpora=corpora + _trees(trees),
+        validation=validation + _trees(valid_trees),
         valid_pairs=valid_pairs,
         test_pairs=test_pairs,
         exclude=tuple(Path(path) for path in exclude),
@@ -162,6 +177,10 @@ def _corpora(
     corpora += [pairs.tsv(path, weight or 1.0, columns) for path, weight in map(_weighted, tsv)]
     corpora += [pairs.json_lines(path, *fields, weight or 1.0) for path, weight in map(_weighted, jsonl)]
     return tuple(corpora)
+
+
+def _trees(names: _Names) -> tuple[ParallelText, ...]:
+    return tuple(pairs.trees(path, weight or 1.0) for path, weight in map(_weighted, names))
 
 
 def _columns(text: str | None) -> tuple[int, int] | None:

@@ -103,7 +103,7 @@ class TextRecord:
     weight: float
     read: int = 0
     kept: int = 0
-    kind: Literal["files", "tsv", "jsonl", ""] = ""
+    kind: Literal["files", "tsv", "jsonl", "trees", ""] = ""
     """How it was given; empty, until it is read out of the name, in older manifests."""
     paths: tuple[str, ...] = ()
     """The source's and the target's file, or the one file of both."""
@@ -112,7 +112,8 @@ class TextRecord:
 
     def __post_init__(self) -> None:
         found = len(self.paths), len(self.fields)
-        if self.kind and found not in {"files": [(2, 0)], "tsv": [(1, 0), (1, 2)], "jsonl": [(1, 2)]}[self.kind]:
+        usual = {"files": [(2, 0)], "tsv": [(1, 0), (1, 2)], "jsonl": [(1, 2)], "trees": [(1, 0)]}
+        if self.kind and found not in usual[self.kind]:
             raise ValueError(f"{self.name!r:.80} has {found[0]} paths and {found[1]} fields, which {self.kind} has not")
         if self.kind == "tsv" and not all(field.isdecimal() and int(field) for field in self.fields):
             raise ValueError(f"{self.name!r:.80} has fields that are no numbers of columns, which tsv needs")
@@ -157,6 +158,8 @@ class Manifest:
     validation: tuple[TextRecord, ...] = ()
     configuration: RequestRecord = field(default_factory=RequestRecord)
     heedful: str = ""
+    task: str = "translation"
+    """What a model learns from it, by the names of `heedful.tasks`."""
 
     def __post_init__(self) -> None:
         if "train" not in self.splits:

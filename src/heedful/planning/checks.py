@@ -32,7 +32,7 @@ from heedful.data.manifest import SIDES
 from heedful.errors import ConfigError, HeedfulError
 from heedful.presets import parameter_count
 from heedful.runs.descriptions import RUN
-from heedful.text.subwords import Subwords
+from heedful.text.closed_vocabulary import load_vocabulary
 from heedful.training.flops import ACCELERATORS, SCORES_AT_ONCE_ON_CUDA, WORKING_MEMORIES_OF_GRAPHS, peak_flops
 
 _CHECKPOINT_BYTES = 12
@@ -73,7 +73,7 @@ def opened(folder: Path, problems: list[str]) -> Corpus | None:
     for side in SIDES if corpus else ():
         stored = getattr(corpus.manifest.vocabularies, side)
         with noted(problems):
-            size = Subwords.load(Path(folder) / stored.folder).vocab_size
+            size = load_vocabulary(Path(folder) / stored.folder).vocab_size
             if size != stored.size:
                 found = f"the {side} vocabulary of {folder} has {size:,} subwords, its manifest says"
                 problems.append(f"{found} {stored.size:,}: prepare the corpus again")

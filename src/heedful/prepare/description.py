@@ -12,7 +12,7 @@ from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
 from heedful.data.manifest import SIDES, check_files, read_manifest
 from heedful.prepare.encoding import lengths_report
-from heedful.text.subwords import Subwords
+from heedful.text.closed_vocabulary import load_vocabulary
 
 
 def described(folder: Path, *, samples: int, seed: int, verify: bool) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def _samples(corpus: Corpus, *, count: int, seed: int) -> list[dict[str, Any]]:
     if not count:
         return []
     vocabularies = corpus.manifest.vocabularies
-    subwords = {side: Subwords.load(corpus.folder / getattr(vocabularies, side).folder) for side in SIDES}
+    subwords = {side: load_vocabulary(corpus.folder / getattr(vocabularies, side).folder) for side in SIDES}
     draws = noise.bits(noise.key("samples", seed), np.arange(count)) % np.uint64(len(corpus))
     found: list[dict[str, Any]] = []
     for pair in draws.astype(np.int64):

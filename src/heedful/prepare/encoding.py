@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,10 @@ from heedful.data.corpus import SplitWriter
 from heedful.data.manifest import SIDES, IntegerType, StoredFile, StoredSplit, TextRecord
 from heedful.errors import SubwordError
 from heedful.prepare.gathering import Gathered, Spool, SpoolBlock
+from heedful.tasks import TRANSLATION, Task
 from heedful.text.bpe_dropout import RandomCuts
 from heedful.text.cleaning import Rules, length_verdicts
+from heedful.text.closed_vocabulary import ClosedVocabulary, Vocabulary, load_vocabulary
 from heedful.text.subwords import FILE_NAME, Subwords, sensible_vocab_size
 
 SAMPLE_PAIRS, _SAMPLE_BYTES = 500_000, 100_000_000
@@ -39,7 +41,7 @@ _SEPARATE = {"source": "source-tokenizer", "target": "target-tokenizer"}
 class Vocabularies:
     """The subwords of both sides, which are one object when they are shared."""
 
-    sides: dict[str, Subwords]
+    sides: dict[str, Vocabulary]
     trained: dict[str, Any]
     """How they came to be, for the report."""
     notes: list[str] = field(default_factory=list)
@@ -57,15 +59,19 @@ class Vocabularies:
         return "uint16" if all(subwords.dtype is np.uint16 for subwords in self.sides.values()) else "uint32"
 
 
-def given_vocabularies(folder: Path) -> Vocabularies:
-    """The subwords of a tokenizer folder or of a prepared corpus."""
+def given_vocabularies(folder: Path, *, task: Task = TRANSLATION) -> Vocabularies:
+    """The subwords of a tokenizer folder or of a prepared corpus, which must be for the same task."""
     trained = {"reused_from": str(folder)}
     if not os.path.isdir(folder):  # noqa: PTH112 (Path.is_dir raises for a name that is too long)
         raise SubwordError(f"there is no folder {folder} to take a vocabulary from")
     if all((folder / name / FILE_NAME).is_file() for name in _SEPARATE.values()):
-        return Vocabularies({side: Subwords.load(folder / name) for side, name in _SEPARATE.items()}, trained)
-    shared = Subwords.load(folder / _SHARED if (folder / _SHARED / FILE_NAME).is_file() else folder)
-    return Vocabularies(dict.fromkeys(SIDES, shared), trained)
+        sides = {side: load_vocabulary(folder / name) for side, name in _SEPARATE.items()}
+    else:
+        shared = Subwords.load(folder / _SHARED if (folder / _SHARED / FILE_NAME).is_file() else folder)
+        sides = dict.fromkeys(SIDES, shared)
+    if isinstance(sides["target"], ClosedVocabulary) != bool(task.target_vocabulary):
+        raise SubwordError(f"the vocabulary of {folder} is not one for {task.name}: give that of a corpus for the same")
+    return Vocabularies(sides, trained)
 
 
 def new_vocabularies(
@@ -74,11 +80,15 @@ def new_vocabularies(
     *,
     vocab_size: int | None,
     separate: bool,
+    closed: Callable[[Iterable[str]], ClosedVocabulary] | None,
     sample_pairs: int,
     seed: int,
     reached: Callable[[int], None],
 ) -> Vocabularies:
-    """Subwords learned from the pairs that are kept, or from a seeded sample of them where they are many."""
+    """Subwords learned from the pairs that are kept, or from a seeded sample of them where they are many.
+
+    ``closed``: makes the target's vocabulary of its lines, all of them, where that is not of subwords.
+    """
     pairs, total_bytes = int(kept.sum()), sum(spool.bytes.values())
     kept_bytes = total_bytes * pairs // max(1, spool.pairs)
     share = min(1.0, sample_pairs / max(1, pairs), _SAMPLE_BYTES / max(1, kept_bytes))
@@ -93,6 +103,9 @@ def new_vocabularies(
         lines = _lines(spool, chosen, sides=sides, reached=reached)
         return _learned(lines, vocab_size, sum(spool.bytes[side] for side in sides), notes, what)
 
+    if closed is not None:
+        target = closed(_lines(spool, kept, sides=("target",), reached=reached))
+        return Vocabularies({"source": learned("the source vocabulary", "source"), "target": target}, trained, notes)
     if separate:
         return Vocabularies({side: learned(f"the {side} vocabulary", side) for side in SIDES}, trained, notes)
     return Vocabularies(dict.fromkeys(SIDES, learned("the vocabulary", *SIDES)), trained, notes)
@@ -204,7 +217,9 @@ def encoded_text(
             stored = plain
             if cuts:
                 most = (rules.max_length - 1) * dtype.itemsize
-                stored = {side: _cut_anew(cuts[side], block.texts[side], plain[side], dtype, most) for side in SIDES}
+                stored = plain | {
+                    side: _cut_anew(own, block.texts[side], plain[side], dtype, most) for side, own in cuts.items()
+                }
             for side in SIDES:
                 counts[side].add(block.texts[side], stored[side], dtype=dtype)
             writer.add(**stored, lines=block.lines, corpora=np.full(len(block), block.corpus))
@@ -235,7 +250,7 @@ def _cut_anew(cuts: RandomCuts, texts: list[str], plain: list[bytes], dtype: np.
     return [ids if len(ids) <= most else usual for ids, usual in both]
 
 
-def _raw(subwords: Subwords | RandomCuts, texts: Sequence[str], dtype: np.dtype) -> list[bytes]:
+def _raw(subwords: Vocabulary | RandomCuts, texts: Sequence[str], dtype: np.dtype) -> list[bytes]:
     raw = subwords.encode_raw(texts)
     if dtype == subwords.dtype:
         return raw

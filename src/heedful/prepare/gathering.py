@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +22,7 @@ from heedful.data.manifest import SIDES
 from heedful.errors import TextError
 from heedful.files import json_value, without_compression
 from heedful.text.cleaning import Cleaner, Ledger, Rules, clean_line, pair_hashes
-from heedful.text.pairs import ParallelText, pair_blocks
+from heedful.text.pairs import PairBlock, ParallelText
 from heedful.text.reading import BadLine, line_blocks
 
 _CHARACTERS_PER_TOKEN = 64
@@ -128,6 +128,7 @@ def gathered_text(
     seed: int,
     bad_line: BadLine,
     tell: Report,
+    pair_blocks: Callable[..., Iterator[PairBlock]],
     validation: Gathered | None = None,
     exclude: tuple[Path, ...] = (),
 ) -> Gathered:

@@ -45,6 +45,7 @@ from heedful.text.bpe_dropout import RandomCuts
 from heedful.text.cleaning import RULES, Ledger, Rules, first_of_each
 from heedful.text.profile import PROFILE, Profile, profile_of, write_profile
 from heedful.text.reading import refuse, require_readable
+from heedful.text.subwords import Subwords
 
 _REPORT = "report.json"
 _PROFILED_PAIRS = 10_000
@@ -74,7 +75,7 @@ def prepare(
     tell = progress or (lambda *_: None)
     for path in request.files:
         require_readable(path)
-    ready = given_vocabularies(request.tokenizer) if request.tokenizer else None
+    ready = given_vocabularies(request.tokenizer, task=request.task) if request.tokenizer else None
     with (
         new_folder(output, error=CorpusError, doing="preparing") as folder,
         Spool(folder / "validation.spool") as validation_spool,
@@ -87,6 +88,7 @@ def prepare(
             clean.kept,
             vocab_size=request.vocab_size,
             separate=request.separate_vocabularies,
+            closed=request.task.target_vocabulary,
             sample_pairs=request.sample_pairs,
             seed=request.seed,
             reached=lambda done: tell("learning subwords from", done, spool.pairs),
@@ -102,6 +104,7 @@ def prepare(
 def _first_pass(request: Request, spool: Spool, validation_spool: Spool, tell: Report) -> _Clean:
     bad_line = refuse if request.on_bad_line == "error" else lambda *_: None
     reading: dict[str, Any] = {"seed": request.seed, "bad_line": bad_line, "tell": tell}
+    reading["pair_blocks"] = request.task.pair_blocks
     rules = _validation_rules(request)
     validation = gathered_text(request.validation, spool=validation_spool, rules=rules, **reading)
     if request.validation:
@@ -184,6 +187,7 @@ def _random_cuts(request: Request, vocabularies: Vocabularies) -> dict[str, Rand
     return {
         side: RandomCuts(subwords, dropout=request.bpe_dropout, seed=2 * request.seed + number)
         for number, (side, subwords) in enumerate(vocabularies.sides.items())
+        if isinstance(subwords, Subwords)
     }
 
 
@@ -280,5 +284,6 @@ def _finish(
         splits={name: split.stored for name, split in splits.items()},
         files=files,
         heedful=__version__,
+        task=request.task.name,
     )
     write_manifest(folder, manifest)

@@ -10,6 +10,7 @@ from heedful.config import DataConfig, Rule
 from heedful.data.manifest import RequestRecord, RulesRecord
 from heedful.errors import TextError
 from heedful.prepare.encoding import SAMPLE_PAIRS
+from heedful.tasks import TRANSLATION, Task
 from heedful.text.cleaning import ALWAYS, RULES, Rules
 from heedful.text.pairs import ParallelText
 
@@ -30,6 +31,7 @@ class Request:
     """Everything that decides what the prepared corpus holds."""
 
     corpora: tuple[ParallelText, ...]
+    task: Task = TRANSLATION
     validation: tuple[ParallelText, ...] = ()
     valid_pairs: int = 0
     """Pairs of the training text to put aside and validate on."""
@@ -50,8 +52,10 @@ class Request:
     seed: int = 1
 
     def __post_init__(self) -> None:
+        rules = dataclasses.replace(self.rules, keep=self.rules.keep | self.task.unjudged)
+        object.__setattr__(self, "rules", rules)
         if not self.corpora:
-            raise TextError("nothing to prepare: give --source and --target, --tsv or --jsonl")
+            raise TextError(f"nothing to prepare: give {self.task.files}")
         for corpus in (*self.corpora, *self.validation):
             if not 0 < corpus.weight < 1000:
                 raise TextError(f"{corpus.name} has weight {corpus.weight:g}: must be above 0 and below 1000")
@@ -69,6 +73,9 @@ class Request:
             raise TextError(f"--valid-pairs {self.valid_pairs}: validation text was given already")
         if self.copies > 1 and not self.bpe_dropout:
             raise TextError(f"--copies {self.copies}: without --bpe-dropout all copies would be the same")
+        if self.task.target_vocabulary and (self.valid_pairs or self.test_pairs or self.separate_vocabularies):
+            option = "--separate-vocabularies" if self.separate_vocabularies else "--valid-pairs and --test-pairs"
+            raise TextError(f"{option}: not for {self.task.name}, which is given {self.task.files}")
         if self.tokenizer is not None and (self.vocab_size is not None or self.separate_vocabularies):
             option = "--separate-vocabularies" if self.vocab_size is None else f"--vocab-size {self.vocab_size}"
             raise TextError(f"{option}: cannot be had with --tokenizer, whose vocabulary is taken as it is")

@@ -21,6 +21,7 @@ from heedful.config import SECTIONS, Config
 from heedful.data.manifest import SIDES, StoredVocabularies
 from heedful.errors import CheckpointError, ConfigError, NotARunError
 from heedful.files import is_plain_name, read_json, require_format, write_json
+from heedful.tasks import TASKS
 from heedful.typed import typed
 
 RUN, STATUS = "run.json", "status.json"
@@ -80,6 +81,8 @@ class RunDescription:
     environment: dict[str, Any] | None = None
     bundle: bool = False
     languages: Languages | None = None
+    task: str = "translation"
+    """What it learned, by the names of `heedful.tasks`."""
 
     def __post_init__(self) -> None:
         for side in SIDES:
@@ -88,6 +91,8 @@ class RunDescription:
                 raise ValueError(f"vocabularies.{side}.folder is {folder!r:.80}, not the name of a folder inside")
         source, target = self.vocabularies.source.size, self.vocabularies.target.size
         separate = self.vocabularies.source.folder != self.vocabularies.target.folder
+        if self.task not in TASKS:
+            raise ValueError(f"task is {self.task!r:.40}, which this version does not know")
         if self.vocab_size != target or self.source_vocab_size != (source if separate else None):
             raise ValueError("the sizes of its vocabularies do not fit each other")
 

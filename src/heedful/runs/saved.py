@@ -13,10 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heedful.config import Config
+from heedful.data.manifest import SIDES
 from heedful.errors import CheckpointError
 from heedful.files import reason
 from heedful.runs.descriptions import RUN, STATE, RunDescription, read_run, read_state
 from heedful.runs.folder import AVERAGED, entries, model_folder, newest_weights, subword_file
+from heedful.tasks import TASKS
+from heedful.text.closed_vocabulary import Vocabulary, load_vocabulary
 from heedful.text.profile import Profile, read_profile
 from heedful.text.subwords import Subwords
 
@@ -26,20 +29,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SavedModel:
-    """Everything that is needed to translate."""
+    """Everything that is needed to translate, or to parse."""
 
     run: Path
     weights_from: Path
     step: int
     description: RunDescription
     source_subwords: Subwords
-    target_subwords: Subwords
+    target_vocabulary: Vocabulary
     profile: Profile | None = None
     """What its training text was like; None for a model from before there were profiles."""
 
     @property
     def config(self) -> Config:
         return self.description.config
+
+    @property
+    def target_subwords(self) -> Subwords:
+        """For what needs a model that writes text."""
+        if not isinstance(self.target_vocabulary, Subwords):
+            raise CheckpointError(
+                f"{self.run} was trained for {self.description.task}, and writes no text: see heedful --help"
+            )
+        return self.target_vocabulary
 
     @functools.cached_property
     def model(self) -> Transformer:
@@ -73,17 +85,22 @@ def _advice(run: Path, weights_from: Path) -> Iterator[None]:
         raise CheckpointError(f"{error}{advice}") from None
 
 
-def read_subwords(run: Path, description: RunDescription) -> tuple[Subwords, Subwords]:
+def read_subwords(run: Path, description: RunDescription) -> tuple[Subwords, Vocabulary]:
     """The subwords of a run's source and target, once it is sure that they are those it was trained with."""
-    loaded: dict[str, Subwords] = {}  # most often one for both
+    loaded: dict[str, Vocabulary] = {}  # most often one for both
     for stored in {description.vocabularies.source, description.vocabularies.target}:
         subword_file(run, stored)
-        found = loaded[stored.folder] = Subwords.load(run / stored.folder)
+        found = loaded[stored.folder] = load_vocabulary(run / stored.folder)
         if found.vocab_size != stored.size:
             raise CheckpointError(
                 f"{run / stored.folder} has {found.vocab_size:,} subwords, and the model {stored.size:,}"
             )
-    return loaded[description.vocabularies.source.folder], loaded[description.vocabularies.target.folder]
+    source, target = (loaded[getattr(description.vocabularies, side).folder] for side in SIDES)
+    if not isinstance(source, Subwords) or isinstance(target, Subwords) == bool(
+        TASKS[description.task].target_vocabulary
+    ):
+        raise CheckpointError(f"{run} says that it was trained for {description.task}, but its vocabularies are others")
+    return source, target
 
 
 def config_of(place: Path) -> Config:

@@ -23,7 +23,7 @@ from heedful.text.reading import BadLine, line_blocks, refuse
 class ParallelText:
     """Raw text in two languages: where it lies, and how often its pairs come in an epoch."""
 
-    kind: Literal["files", "tsv", "jsonl"]
+    kind: Literal["files", "tsv", "jsonl", "trees"]
     paths: tuple[Path, ...]
     fields: tuple[str, ...] = ()
     """The source's and the target's: their names in JSON lines; their columns, from 1, in TSV of more than two."""
@@ -43,6 +43,11 @@ def two_files(source: Path, target: Path, weight: float = 1.0) -> ParallelText:
 def tsv(path: Path, weight: float = 1.0, columns: tuple[int, int] | None = None) -> ParallelText:
     """Two fields a line with one tab between them, or the fields of two columns, from 1; no quoting."""
     return ParallelText("tsv", (path,), tuple(map(str, columns or ())), weight)
+
+
+def trees(path: Path, weight: float = 1.0) -> ParallelText:
+    """Trees in brackets, which `heedful.parsing` reads: words and their parse."""
+    return ParallelText("trees", (path,), weight=weight)
 
 
 def json_lines(path: Path, source_field: str, target_field: str, weight: float = 1.0) -> ParallelText:

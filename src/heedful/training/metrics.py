@@ -20,7 +20,7 @@ from heedful.evaluation.counts import bleu_counts
 from heedful.evaluation.translation_scores import perplexity
 from heedful.model.transformer import Transformer
 from heedful.runs.metrics import Sample, TrainLine, ValidationLine, Wall
-from heedful.text.subwords import Subwords
+from heedful.text.closed_vocabulary import Vocabulary
 from heedful.training.batches import Batches, StepBatch
 from heedful.training.distributed import sum_over_processes
 from heedful.training.machine import memory_taken
@@ -156,8 +156,8 @@ class Validation:
     """What is measured at each validation."""
 
     batches: Batches
-    source_subwords: Subwords
-    target_subwords: Subwords
+    source_subwords: Vocabulary
+    target_subwords: Vocabulary
     translate: Translate
     training: TrainingConfig
 

@@ -36,7 +36,7 @@ from heedful.runs.descriptions import (
 from heedful.runs.folder import copy_text_files, remove_run
 from heedful.runs.metrics import cut_metrics
 from heedful.runs.models import load_weights, read_model
-from heedful.text.subwords import Subwords
+from heedful.text.closed_vocabulary import load_vocabulary
 from heedful.training.batches import Batches
 from heedful.training.distributed import World, barrier
 from heedful.training.events import Reporter, Warned
@@ -195,6 +195,7 @@ def _describe_run(task: Task, corpus: Corpus, machine: dict[str, Any]) -> None:
     description = RunDescription(
         heedful=__version__,
         preset=task.preset,
+        task=corpus.manifest.task,
         config=task.config,
         data=TrainedOn(str(task.data.absolute()), sha256(corpus.folder / MANIFEST)),
         vocabularies=vocabularies,
@@ -246,6 +247,6 @@ def _load_init(model: Transformer, place: Path, corpus: Corpus) -> None:
 
 def _validation(task: Task, held_out: Batches, translate: Translate) -> Validation:
     source, target = (
-        Subwords.load(task.data / getattr(held_out.corpus.manifest.vocabularies, side).folder) for side in SIDES
+        load_vocabulary(task.data / getattr(held_out.corpus.manifest.vocabularies, side).folder) for side in SIDES
     )
     return Validation(held_out, source, target, translate, task.config.training)

@@ -1,0 +1,57 @@
+"""What a model can learn: translation, or parsing (section 6.3). A task says what `prepare` reads, what the target's
+vocabulary is and what a score is. Training, search and pages know nothing of it: a third task is one more row here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from heedful.errors import TextError
+from heedful.evaluation.counts import Counted, system_counts
+from heedful.parsing.bracket_scores import parse_counts
+from heedful.parsing.trees import tree_from, tree_pairs
+from heedful.text.closed_vocabulary import ClosedVocabulary
+from heedful.text.pairs import PairBlock, pair_blocks
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is learned from a corpus."""
+
+    name: str
+    files: str
+    """The options of `heedful prepare` that give its text."""
+    pair_blocks: Callable[..., Iterator[PairBlock]]
+    """The pairs of texts of a file: see `heedful.text.pairs`."""
+    counts: Callable[[Sequence[str], Sequence[str]], list[Counted]]
+    """Outputs and references, each a text, counted for every score; the first is the one to choose by."""
+    target_vocabulary: Callable[[Iterable[str]], ClosedVocabulary] | None = None
+    """Made of the target's lines; None: subwords are learned, of both sides together if nobody asks otherwise."""
+    unjudged: frozenset[str] = frozenset()
+    """Rules of cleaning that are not for its pairs."""
+
+
+def _translation_counts(outputs: Sequence[str], references: Sequence[str]) -> list[Counted]:
+    counts = system_counts(outputs, references)
+    return [counts.bleu, counts.chrf, counts.ter]
+
+
+def _parse_counts(outputs: Sequence[str], references: Sequence[str]) -> list[Counted]:
+    wanted = [tree_from(text) for text in references]
+    if None in wanted:
+        raise TextError(f"reference {wanted.index(None) + 1:,} is no tree: {references[wanted.index(None)]!r:.80}")
+    return parse_counts([tree_from(text) for text in outputs], [tree for tree in wanted if tree is not None])
+
+
+TRANSLATION = Task("translation", "--source and --target, --tsv or --jsonl", pair_blocks, _translation_counts)
+PARSING = Task(
+    "parsing",
+    "--trees and --valid-trees",
+    tree_pairs,
+    _parse_counts,
+    target_vocabulary=ClosedVocabulary.of_lines,
+    # Short sentences come again with the same tree, and many have one shape: a treebank is taken as it is.
+    unjudged=frozenset({"identical", "validation", "duplicate", "ratio"}),
+)
+TASKS = {task.name: task for task in (TRANSLATION, PARSING)}
