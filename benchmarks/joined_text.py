@@ -16,7 +16,7 @@ import itertools
 import lzma
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,7 +25,7 @@ from sacremoses import MosesDetokenizer
 
 import heedful
 from heedful.search import translator as translator_module
-from heedful.text.sentences import layout
+from heedful.text.sentences import sentence_ends
 
 T = TypeVar("T")
 BY = (2, 4, 8, 12)
@@ -60,8 +60,8 @@ def joined(lines: Sequence[T], by: int) -> list[list[T]]:
 
 
 def splitters() -> Iterator[tuple[str, Callable[[str], Sequence[str]]]]:
-    yield "heedful", lambda text: layout(text).sentences
-    yield "heedful before", lambda text: [text[a:b] for a, b in _spans(text)]
+    yield "heedful", lambda text: _apart(text, sentence_ends(text))
+    yield "heedful before", lambda text: _apart(text, (match.end() for match in _OLD.finditer(text)))
     for name in ("sentencex", "pysbd"):
         try:
             module: Any = importlib.import_module(name)
@@ -73,9 +73,8 @@ def splitters() -> Iterator[tuple[str, Callable[[str], Sequence[str]]]]:
             yield name, module.Segmenter(language="en", clean=False).segment
 
 
-def _spans(text: str) -> Iterator[tuple[int, int]]:
-    ends = [0, *(match.end() for match in _OLD.finditer(text)), len(text)]
-    return itertools.pairwise(ends)
+def _apart(text: str, ends: Iterable[int]) -> list[str]:
+    return [text[begin:end] for begin, end in itertools.pairwise([0, *ends, len(text)])]
 
 
 def ends_of(sentences: Sequence[str], text: str) -> set[int]:

@@ -47,6 +47,29 @@ def test_lines_and_whole_texts_can_be_asked_for() -> None:
     assert layout("Use `a. B` now. Yes.", whole=[(4, 10)]).sentences == ("Use `a. B` now.", "Yes.")
 
 
+def test_a_very_long_sentence_is_taken_apart_into_clauses_and_no_other_is() -> None:
+    def words(count: int) -> str:
+        return " ".join(["word"] * count)
+
+    clauses = f"{words(20)};", f"{words(15)}, {words(15)}."
+    assert layout(" ".join(clauses)).sentences == (" ".join(clauses),)  # 50 words
+    longer = f"{words(21)};", clauses[1]
+    assert layout(" ".join(longer)).sentences == longer  # a semicolon before a comma nearer to the middle
+    only_commas = f"{words(9)},", f"{words(40)},", f"{words(30)}."
+    assert layout(" ".join(only_commas)).sentences == (" ".join(only_commas[:2]), only_commas[2])
+    assert len(layout(f"{words(70)}.").sentences) == 1  # between words there is no good place
+    assert len(layout(f"{words(4)}, {words(60)}, {words(4)}.").sentences) == 1  # nor for a few of them
+    in_code = f"{words(30)} `a; b` {words(30)}"
+    assert layout(in_code, whole=[(in_code.index("`"), in_code.rindex("`") + 1)]).sentences == (in_code,)
+
+
+@given(st.lists(st.sampled_from(["word", "word,", "word;", "Mr.", "End."]), min_size=40), st.sampled_from([" ", "  "]))
+def test_a_very_long_text_comes_back_to_the_character_in_parts_worth_translating(words: list[str], gap: str) -> None:
+    found = layout(gap.join(words))
+    assert found.filled(found.sentences) == gap.join(words)
+    assert all(len(part.split()) >= 8 for part in found.sentences[:-1] if part[-1] in ",;")
+
+
 @given(TEXTS, st.sampled_from(get_args(Split)))
 def test_any_text_comes_back_to_the_character(text: str, split: Split) -> None:
     found = layout(text, split=split)

@@ -53,10 +53,11 @@ def translate(
     The text is the arguments, the lines of --input, or the lines of standard input, for which somebody at a terminal is
     asked. It is translated sentence by sentence, and comes out with the line breaks, white space and list marks it had.
     URLs, e-mail addresses, placeholders such as {0} or %s, tags, code in backticks, emoji and letters that the model
-    has not learned are carried through as they are. A sentence of more than 256 subwords is cut, which is said on
-    standard error. With --n-best, --scores or --alignment a line has more columns, separated by tabs: the number of the
-    input line (with --n-best), the score (with --scores), the translation, the alignment. With --json it is one JSON
-    object, which also says where the numbers of source and translation differ.
+    has not learned are carried through as they are. A sentence of more than 50 words is translated in clauses where it
+    has marks between them; one of more than 256 subwords is cut, which is said on standard error. With --n-best,
+    --scores or --alignment a line has more columns, separated by tabs: the number of the input line (with --n-best),
+    the score (with --scores), the translation, the alignment. With --json it is one JSON object, which also says where
+    the numbers of source and translation differ.
 
     Args:
         text: What to translate; each argument may have many lines.

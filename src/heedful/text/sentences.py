@@ -1,8 +1,9 @@
 """Where the sentences of a text are, and what stands between them: white space, line breaks, indentation, list marks.
 
-A model learns from sentences, and loses words of what is longer. So a text is taken apart into sentences, and its
-translation is put together with the very characters that stood between them. The rules are few and the same for every
-language; how often they are right, and how other splitters compare, is in docs/log.md. This module knows no model.
+A model learns from sentences, and loses words of what is longer. So a text is taken apart into sentences, and very long
+ones into clauses; its translation is put together with the very characters that stood between them. The rules are few
+and the same for every language; how often they are right, and how other splitters compare, is in docs/log.md. This
+module knows no model.
 """
 
 from __future__ import annotations
@@ -39,6 +40,11 @@ _AFTER_ORDINALS = re.compile(
     r"januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember|jahrhunderts?|klasse|"
     r"lebensjahr|auflage|kapitel|stock|tag|mal|platz"
 )
+_MOST_WORDS = 50
+"""Of a sentence, between white space: of a longer one models lose words, and of its parts fewer."""
+_FEWEST_WORDS = 8
+"""Of such a part."""
+_CLAUSE_ENDS = re.compile(r"[;:]\s"), re.compile(r",\s")
 
 
 @dataclass(frozen=True)
@@ -82,12 +88,12 @@ def _spans(text: str, split: Split, whole: Sequence[Span]) -> Iterator[Span]:
             continue
         marks = _MARKS.match(text, begin, end)
         begin = marks.end() if marks else begin
-        for stop in sentence_ends(text, begin, end):
-            before = bisect.bisect_left(inside, stop)
-            if not before or whole[before - 1][1] <= stop:
-                yield _stripped(text, begin, stop)
-                begin = stop
-        yield _stripped(text, begin, end)
+        for stop in [*sentence_ends(text, begin, end), end]:
+            for place in (*_clause_ends(text, begin, stop), stop):
+                before = bisect.bisect_left(inside, place)
+                if place == end or not before or whole[before - 1][1] <= place:
+                    yield _stripped(text, begin, place)
+                    begin = place
 
 
 def _stripped(text: str, begin: int, end: int) -> Span:
@@ -128,6 +134,19 @@ def _ends(text: str, begin: int, match: re.Match[str], *, only_small: bool) -> b
     if _TITLES.fullmatch(lower) or (_BEFORE_NUMBERS.fullmatch(lower) and after[:1].isdigit()):
         return False
     return not (word.isdecimal() and len(word) <= 2 and _AFTER_ORDINALS.fullmatch(after.lower()))
+
+
+def _clause_ends(text: str, begin: int, end: int) -> Iterator[int]:
+    """Where a sentence of very many words is cut: in its middle, after a semicolon or a colon, else after a comma."""
+    words = [match.start() for match in re.finditer(r"\S+", text[begin:end])]
+    if len(words) <= _MOST_WORDS:
+        return
+    first, middle, last = (begin + words[place] for place in (_FEWEST_WORDS, len(words) // 2, -_FEWEST_WORDS))
+    found = ([match.start() + 1 for match in mark.finditer(text, first - 2, last)] for mark in _CLAUSE_ENDS)
+    places = next(filter(None, found), None)
+    if places is not None:
+        place = min(places, key=lambda place: abs(place - middle))
+        yield from (*_clause_ends(text, begin, place), place, *_clause_ends(text, place, end))
 
 
 def cut(text: str, ends: Sequence[int], *, most: int) -> list[tuple[int, int, bool]]:
