@@ -36,7 +36,7 @@ CEILINGS = {
     "export": (3, 300),
     "planning": (6, 1120),
     "training": (12, 1900),
-    "search": (15, 2790),
+    "search": (16, 2890),
     "runs": (9, 1430),
     "prepare": (7, 1110),
     "model": (15, 1910),

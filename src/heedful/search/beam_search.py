@@ -25,7 +25,7 @@ from torch import Tensor
 from heedful.data import noise
 from heedful.search.options import SearchOptions
 from heedful.search.required import RequiredTables, addition, after, in_turns, lacking
-from heedful.search.spelling import BEGIN, Spelling
+from heedful.search.spelling import BEGIN, Constraint, Spelling
 from heedful.symbols import END, PAD
 
 CHUNK = 128
@@ -90,7 +90,7 @@ class Hypotheses:
         return self.ids.gather(2, self.length[:, None, None].expand(-1, self.ids.size(1), 1)).squeeze(2)
 
 
-def advance_beams(state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, spelling: Spelling) -> None:
+def advance_beams(state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, spelling: Constraint) -> None:
     """Take one step in place, given the model's scores for the word after each live hypothesis."""
     continuations = _required_continuations if state.progress.size(2) > 1 else _best_continuations
     values, parents, words = continuations(state, logits_BWV, options, spelling)
@@ -111,7 +111,7 @@ def advance_beams(state: Hypotheses, logits_BWV: Tensor, options: SearchOptions,
 
 
 def _best_continuations(
-    state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, spelling: Spelling
+    state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, spelling: Constraint
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The 2W most probable continuations of each slot: log-probabilities, parents and words, best first."""
     count = 2 * logits_BWV.size(1)
@@ -124,7 +124,7 @@ def _best_continuations(
 
 
 def _required_continuations(
-    state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, spelling: Spelling
+    state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, spelling: Constraint
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The most probable continuations of each hypothesis, and those with required words, in turns: see `required`."""
     log_probs_BWV, width = logits_BWV.log_softmax(-1), logits_BWV.size(1)
@@ -145,11 +145,11 @@ def _required_continuations(
     return values.gather(1, order), order // words.size(2), words.flatten(1).gather(1, order)
 
 
-def _addition(state: Hypotheses, log_probs_BWV: Tensor, spelling: Spelling) -> tuple[Tensor, Tensor]:
+def _addition(state: Hypotheses, log_probs_BWV: Tensor, spelling: Constraint) -> tuple[Tensor, Tensor]:
     """[B, W, 1] the word that begins the next required term or goes on with it, and its log-probability."""
     added = addition(state.required, state.progress)
     blocked = (lacking(state.required, state.progress) <= 0)[..., None] | (_forced_word(state) >= 0)[:, None, None]
-    blocked |= spelling.needed[state.spelled[..., None], added] > _words_left(state)
+    blocked |= spelling.needs(state.spelled, added) > _words_left(state, spelling)
     return added, log_probs_BWV.gather(2, added).masked_fill_(blocked, -torch.inf)
 
 
@@ -168,7 +168,7 @@ def _keep_ended(state: Hypotheses, values: Tensor, parents: Tensor, options: Sea
     state.ended_rows.copy_(torch.where((order < width)[..., None], old, new))
 
 
-def _lengthen(state: Hypotheses, values: Tensor, parents: Tensor, words: Tensor, spelling: Spelling) -> None:
+def _lengthen(state: Hypotheses, values: Tensor, parents: Tensor, words: Tensor, spelling: Constraint) -> None:
     """Make these the live hypotheses: each lies where its parent does, and its last word in its own row.
 
     Not in slots that are done, nor where every position is taken.
@@ -197,21 +197,21 @@ def _rows(table_BWT: Tensor, beams: Tensor) -> Tensor:
 
 
 def _allowed(
-    state: Hypotheses, log_probs_BWV: Tensor, options: SearchOptions, spelling: Spelling, *, choose: _Choose
+    state: Hypotheses, log_probs_BWV: Tensor, options: SearchOptions, spelling: Constraint, *, choose: _Choose
 ) -> tuple[Tensor, Tensor]:
     """Log-probabilities and words, ``[B, W, some]``: the word that must come next, or what is chosen from those that
     may; what may not has -∞.
     """
-    left = _words_left(state)
+    left = _words_left(state, spelling)
     forced = _forced_word(state)[:, None, None].expand(-1, state.spelled.size(1), 1)
     is_forced, word = forced >= 0, forced.clamp(min=0)
-    blocked = ~is_forced | (spelling.needed[state.spelled[..., None], word] > left)
+    blocked = ~is_forced | (spelling.needs(state.spelled, word) > left)
     forced_value = log_probs_BWV.gather(2, word).masked_fill_(blocked, -torch.inf)
     if options.min_length:
         too_short = (state.length < options.min_length)[:, None]
         log_probs_BWV[..., END].masked_fill_(too_short, -torch.inf)
-    if spelling.forbids or options.method == "sample":
-        log_probs_BWV.masked_fill_(spelling.needed[state.spelled] > left, -torch.inf)
+    if not isinstance(spelling, Spelling) or spelling.forbids or options.method == "sample":
+        log_probs_BWV.masked_fill_(spelling.needs(state.spelled) > left, -torch.inf)
         values, words = choose(log_probs_BWV)
     else:
         values, words = _chosen_as_text(state.spelled, log_probs_BWV, left, spelling, choose=choose)
@@ -219,9 +219,9 @@ def _allowed(
     return values, torch.cat([words, word], -1)
 
 
-def _words_left(state: Hypotheses) -> Tensor:
-    """[B, 1, 1] how many may come after the next, as far as `Spelling` counts."""
-    return (state.limit - state.length - 1).clamp(-1, 126).to(torch.int8)[:, None, None]
+def _words_left(state: Hypotheses, spelling: Constraint) -> Tensor:
+    """[B, 1, 1] how many may come after the next."""
+    return spelling.counted(state.limit - state.length - 1)[:, None, None]
 
 
 def _chosen_as_text(
@@ -270,7 +270,7 @@ def length_penalty(length: Tensor, alpha: float, *, dtype: torch.dtype = torch.f
 # Samples and greedy search
 
 
-def advance_samples(state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, spelling: Spelling) -> None:
+def advance_samples(state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, spelling: Constraint) -> None:
     """Take one step in place, given the model's scores for the word after each live hypothesis."""
     choose = _most_probable if options.method == "greedy" else functools.partial(_drawn, state, options)
     values, words = _allowed(state, logits_BWV.log_softmax(-1), options, spelling, choose=choose)

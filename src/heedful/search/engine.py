@@ -20,7 +20,7 @@ from heedful.search.beam_search import Hypotheses, advance_beams, advance_sample
 from heedful.search.options import SearchOptions
 from heedful.search.required import MOST_AVOIDED, RequiredShape, required_tables
 from heedful.search.sentence import Hypothesis, Sentence
-from heedful.search.spelling import BEGIN, Spelling
+from heedful.search.spelling import Constraint
 from heedful.symbols import PAD, START
 
 _STEPS_BETWEEN_LOOKS = 4
@@ -57,7 +57,7 @@ class Engine:
         *,
         slots: int,
         positions: int,
-        spelling: Spelling,
+        spelling: Constraint,
         required: RequiredShape = RequiredShape(),  # noqa: B008
         captures: Captures | None = None,
     ) -> None:
@@ -191,7 +191,7 @@ class Engine:
             n_best=torch.tensor([sentence.n_best or options.n_best for sentence in sentences]),
             prefix=torch.from_numpy(prefix),
             uniform=torch.from_numpy(uniform).to(self._scorer.dtype),
-            spelled=torch.full(shape, BEGIN),
+            spelled=torch.tensor([sentence.begins for sentence in sentences])[:, None].repeat(1, options.beams),
             progress=torch.zeros(*shape, 1 + self._required.ways, dtype=torch.long),
             **{f"required_{name}": table for name, table in required._asdict().items()},
             avoided=avoided,

@@ -29,7 +29,7 @@ from heedful.search.ensemble import Ensemble
 from heedful.search.options import SearchOptions
 from heedful.search.required import MOST_REQUIRED, required_shape
 from heedful.search.scoring import attention_weights
-from heedful.search.spelling import Spelling
+from heedful.search.spelling import Constraint, Spelling
 
 SLOTS = {"cpu": 32, "cuda": 256}
 """Sentences decoded together when nobody says how many."""
@@ -71,10 +71,12 @@ class ModelSearch:
         half: bool = False,
         graphs: bool = False,
         subwords: Sequence[bytes] = (),
+        constraint: Constraint | None = None,
     ) -> None:
         """``half``: compute in bfloat16 (see `in_half_precision`); ``graphs``: capture the steps, on CUDA.
 
-        ``subwords``: the bytes of each id of the output; without them an output need not be text.
+        ``subwords``: the bytes of each id of the output; without them an output need not be text. ``constraint``: what
+        an output may be instead of text.
         """
         self.model, self._half, self._graphs, self._subwords = models[0], half, graphs, subwords
         self.device = self.model.embedding.weight.device
@@ -82,7 +84,7 @@ class ModelSearch:
         self._slots = batch_size or SLOTS[self.device.type]
         self._engines: dict[tuple[int, bool, SearchOptions], Engine] = {}
         self._captures: Captures | None = None
-        self._spelling: tuple[tuple[str, ...], Spelling] | None = None
+        self._spelling: tuple[tuple[str, ...], Constraint] | None = ((), constraint) if constraint else None
 
     def search(
         self,
@@ -124,7 +126,7 @@ class ModelSearch:
         """The log-probability of a translation, and the weights with which the model reads it."""
         return attention_weights(self.model, source, target, half=self._half)
 
-    def spelling(self, options: SearchOptions) -> Spelling:
+    def spelling(self, options: SearchOptions) -> Constraint:
         """What an output may spell; kept, since working it out takes a tenth of a second and more."""
         if self._spelling is None or self._spelling[0] != options.forbidden:
             assert self._subwords or not options.forbidden, "who forbids texts must say how ids are spelled"

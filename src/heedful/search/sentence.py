@@ -25,6 +25,8 @@ class Sentence:
     """What the output must hold, in this order."""
     avoided: tuple[int, ...] = ()
     """Words that an output which must hold something does not say."""
+    begins: int = 0
+    """The state of the search's constraint in which the output begins: `heedful.search.spelling.BEGIN`, or another."""
     n_best: int | None = None
     """Hypotheses that are wanted, if not as many as the options say."""
     limit: int | None = None

@@ -15,6 +15,7 @@ import functools
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -42,6 +43,18 @@ _MOST_BYTES = 1 << 30
 """Of the tables: some 5,000 characters of forbidden texts for a vocabulary of 37,000."""
 
 
+class Constraint(Protocol):
+    """What an output may be, followed word by word: a hypothesis has a state, a whole number."""
+
+    def counted(self, count: Tensor) -> Tensor: ...
+
+    def needs(self, states: Tensor, words: Tensor | None = None) -> Tensor: ...
+
+    def after(self, states: Tensor, words: Tensor) -> Tensor: ...
+
+    def allows(self, words: Sequence[int]) -> bool: ...
+
+
 @dataclass(frozen=True, eq=False)
 class Spelling:
     """The automaton; a state says in which bytes of a character, and of the forbidden texts, a hypothesis ends."""
@@ -64,6 +77,14 @@ class Spelling:
         seldom = (needed[BEGIN] > 0).nonzero().squeeze(1)
         inside = (needed[_FOUND + 1 :] < _NEVER).any(0).nonzero().squeeze(1)
         return cls(following, needed, seldom, inside, forbids=bool(texts))
+
+    def counted(self, count: Tensor) -> Tensor:
+        """How many may still come, as far as ``needed`` counts."""
+        return count.clamp(-1, _NEVER - 1).to(torch.int8)
+
+    def needs(self, states: Tensor, words: Tensor | None = None) -> Tensor:
+        """[..., V] or, of these ``words`` [..., n], the fewest words that must come after each."""
+        return self.needed[states] if words is None else self.needed[states[..., None], words]
 
     def after(self, states: Tensor, words: Tensor) -> Tensor:
         """The states of hypotheses that take one word more."""
