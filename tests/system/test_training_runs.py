@@ -96,6 +96,16 @@ def test_patience_ends_a_run_that_no_longer_gets_better(corpus: Path, tmp_path: 
     assert progress.best is not None
 
 
+def test_what_is_shown_in_training_is_text_even_of_a_model_that_knows_nothing(corpus: Path, tmp_path: Path) -> None:
+    said = ""
+    for seed in (1, 3, 4):  # unrestricted, they say bytes that are no text
+        run(corpus, tmp_path / f"{seed}", "training.steps=2", "training.validation_steps=1", f"training.seed={seed}")
+        lines = metrics(tmp_path / f"{seed}", "validation")
+        said += "".join(sample["output"] for line in lines for sample in line["samples"])  # pyright: ignore
+    assert said
+    assert "\ufffd" not in said
+
+
 @pytest.mark.parametrize(
     ("error", "why"), [(OSError("the disk is gone"), "the disk is gone"), (ZeroDivisionError(), "ZeroDivisionError")]
 )

@@ -261,13 +261,17 @@ def _ready_to_search(model: Transformer) -> Iterator[None]:
 
 
 def greedy_translations(
-    model: Transformer, sources: Sequence[np.ndarray], *, max_extra_length: int = 50
+    model: Transformer, sources: Sequence[np.ndarray], subwords: Sequence[bytes] = (), *, max_extra_length: int = 50
 ) -> list[np.ndarray]:
-    """For each source (ids without control ids) its most probable words, one by one: for a model in training."""
+    """For each source (ids without control ids) its most probable words, one by one: for a model in training.
+
+    ``subwords``: see `ModelSearch`.
+    """
     options = SearchOptions(max_extra_length=max_extra_length).greedy()
     with _ready_to_search(model):
+        search = ModelSearch(model, subwords=subwords)
         sentences = [Sentence(number, source) for number, source in enumerate(sources)]
-        found = {s.number: hypotheses for s, hypotheses in ModelSearch(model).search(sentences, options)}
+        found = {s.number: hypotheses for s, hypotheses in search.search(sentences, options)}
     # A model that has broken down, whose scores are not numbers, has no hypothesis.
     return [found[number][0].ids if found[number] else np.empty(0, np.int64) for number in range(len(sources))]
 

@@ -25,6 +25,8 @@ class ClosedVocabulary:
     """Symbols and their ids. Validation text may hold others: they are one id, which no output has."""
 
     dtype = np.uint16
+    id_bytes: Sequence[bytes] = ()
+    """None: whatever symbols a search puts side by side are text."""
 
     def __init__(self, symbols: Iterable[str]) -> None:
         self.symbols = sorted(set(symbols))

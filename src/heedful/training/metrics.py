@@ -26,7 +26,7 @@ from heedful.training.distributed import sum_over_processes
 from heedful.training.machine import memory_taken
 from heedful.training.step import Trainer
 
-Translate = Callable[[Transformer, Sequence[np.ndarray]], list[np.ndarray]]
+Translate = Callable[[Transformer, Sequence[np.ndarray], Sequence[bytes]], list[np.ndarray]]
 """Ids of sources to ids of translations; handed in, so that training does not depend on a search."""
 _LAG = 3
 """Steps after which a step's numbers are read: by then they have arrived, and nobody waits."""
@@ -186,7 +186,8 @@ class Validation:
         if not trainer.world.is_first or not (shown or score_bleu):
             return line
         sources = corpus.source.sentences(len(corpus) if score_bleu else min(shown, len(corpus)))
-        outputs = [self.target_subwords.decode(ids) for ids in self.translate(trainer.model, sources)]
+        subwords = self.target_subwords
+        outputs = [subwords.decode(ids) for ids in self.translate(trainer.model, sources, subwords.id_bytes)]
         texts = zip(sources[:shown], self.references, outputs, strict=False)
         samples = tuple(Sample(self.source_subwords.decode(ids), wanted, given) for ids, wanted, given in texts)
         if not score_bleu:
