@@ -23,8 +23,8 @@ from heedful.runs.models import read_model, write_bundle
 
 PAGE = (DOCS / "formats.md").read_text(encoding="utf-8")
 FREE = {"config", "configuration", "histogram", "files", "samples", "rules", "packages"}
-FREE |= {"character_counts", "word_counts"}
-"""Objects whose keys are no fields: settings, ranges, names of files and packages, words; rules have a table."""
+FREE |= {"character_counts", "word_counts", "augmented", "augment"}
+"""Objects whose keys are no fields: settings, ranges, names of files and packages, words; rules and kinds."""
 
 
 @pytest.fixture(scope="module")

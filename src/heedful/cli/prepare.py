@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from cyclopts import Parameter
+
 from heedful.cli.options import AsJson, Flag, Overwrite, Repeated, Seed, more, number
 from heedful.cli.terminal import console, plain_table, print_json, progress, visible
 from heedful.config import DataConfig
@@ -20,6 +22,7 @@ from heedful.prepare.request import BOUNDS, Request
 from heedful.runs.folder import bundled_models
 from heedful.tasks import PARSING, TASKS
 from heedful.text import pairs
+from heedful.text.augmentation import KINDS
 from heedful.text.cleaning import Rules
 from heedful.text.pairs import ParallelText
 
@@ -50,6 +53,7 @@ def prepare(
     valid_pairs: Annotated[int, number(BOUNDS["valid_pairs"], whole=True)] = 0,
     test_pairs: Annotated[int, number(BOUNDS["test_pairs"], whole=True)] = 0,
     exclude: Repeated = (),
+    augment: Annotated[Repeated, Parameter(consume_multiple=True)] = (),
     vocab_size: Annotated[int | None, number(BOUNDS["vocab_size"], whole=True)] = None,
     separate_vocabularies: Annotated[Flag, _MORE_SUBWORDS] = False,
     tokenizer: Path | None = None,
@@ -93,6 +97,11 @@ def prepare(
         test_pairs: Put so many aside to test on. The text of both is kept in the corpus, for `heedful evaluate`.
         exclude: Test sets in either language: a pair with a side that is one of their lines is never trained on. Of a
             line with tabs its fields count too, and of JSON lines every text in them, whatever its field is called.
+        augment: Add versions of training pairs, so that a model reads what people write: for each kind the probability
+            that a pair gets one beside itself, as in --augment upper=0.05 title=0.05 typos=0.02 copy=0.03 joined=0.1.
+            upper: in capitals; title: as a Title Like This; typos: small typing errors in the source; copy: a name, a
+            number, an amount or the like in both sides, which is to be copied; joined: two to four neighbouring
+            sentences as one line. What is validated or tested on stays as it is.
         vocab_size: Subwords in the vocabulary; when not given, what suits the text: 5,000 for 4 MB of both sides
             together, and more with the power 0.35 of the size, 37,000 at most.
         separate_vocabularies: One vocabulary for each side instead of a shared one.
@@ -143,6 +152,7 @@ def prepare(
         sample_pairs=sample_pairs,
         bpe_dropout=bpe_dropout,
         copies=copies,
+        augment=_rates(augment),
         seed=seed,
     )
     began = time.monotonic()
@@ -183,6 +193,22 @@ def _trees(names: _Names) -> tuple[ParallelText, ...]:
     return tuple(pairs.trees(path, weight or 1.0) for path, weight in map(_weighted, names))
 
 
+def _rates(texts: _Names) -> dict[str, float]:
+    """``upper=0.05`` as a kind and its rate; `Request` knows which there are."""
+    rates: dict[str, float] = {}
+    for text in texts:
+        kind, equals, number = text.partition("=")
+        problem = "must be a kind and its rate, as in upper=0.05" if kind not in rates else f"{kind} has a rate already"
+        if not equals or kind in rates:
+            hint = "; files stand before --augment, or behind another option" if _is_there(text) else ""
+            raise TextError(f"--augment {text[:_LONGEST]}: {problem}; the kinds are {', '.join(KINDS)}{hint}")
+        try:
+            rates[kind] = float(number)
+        except ValueError:
+            raise TextError(f"--augment {text[:_LONGEST]}: {number[:_LONGEST]!r} is no number") from None
+    return rates
+
+
 def _columns(text: str | None) -> tuple[int, int] | None:
     """``1,2`` as two numbers."""
     if text is None:
@@ -221,16 +247,19 @@ def _print(report: dict[str, Any], output: Path, seconds: float) -> None:
         out.print(table, "")
     table = plain_table("removed", "pairs", "rule", "for example", right=("pairs",))
     for name, rule in report["rules"].items():
-        samples = [rule["samples"][0][side] for side in SIDES] if rule["samples"] else []
-        texts = ("–" if text is None else visible(text.replace("\n", "�"), most=_LONGEST) for text in samples)
         if not rule["on"]:
             table.add_row(name, "off", rule["about"], "", style="dim")
         elif rule["removed"] or name != "bad":
-            table.add_row(name, f"{rule['removed']:,}", rule["about"], " | ".join(texts))
+            table.add_row(name, f"{rule['removed']:,}", rule["about"], _example(rule))
     table.add_row("", "", "")
     table.add_row("read", f"{counts['read']:,}", "")
     table.add_row("kept", f"{counts['kept']:,}", f"{counts['kept'] / counts['read']:.1%}")
     out.print(table, "")
+    if report["augmented"]:
+        table = plain_table("added", "pairs", "versions", "for example", right=("pairs",))
+        for kind, entry in report["augmented"].items():
+            table.add_row(kind, f"{entry['added']:,}", entry["about"], _example(entry))
+        out.print(table, "")
     _print_sides(out, report)
     for entry in report["exclude"]:
         found = f"{entry['found']:,} of its {entry['texts']:,} texts stood in the training text"
@@ -243,6 +272,13 @@ def _print(report: dict[str, Any], output: Path, seconds: float) -> None:
         out.print("note: no validation text was given; --valid-pairs 1000 puts some pairs aside for it")
     out.print(f"{output} is ready ({seconds:.1f} s); `heedful data {output}` describes it")
     out.print("what to type next:", f"  heedful train {output} --minutes 15 --output run", sep="\n")
+
+
+def _example(entry: dict[str, Any]) -> str:
+    """The first sample of a rule or a kind, both sides."""
+    samples = [entry["samples"][0][side] for side in SIDES] if entry["samples"] else []
+    texts = ("–" if text is None else visible(text.replace("\n", "�"), most=_LONGEST) for text in samples)
+    return " | ".join(texts)
 
 
 def _print_held_out(out: Any, held_out: dict[str, Any], output: Path) -> None:

@@ -143,6 +143,7 @@ class RequestRecord:
     sample_pairs: int | None = None
     bpe_dropout: float | None = None
     copies: int | None = None
+    augment: dict[str, float] = field(default_factory=dict)
     seed: int | None = None
 
 

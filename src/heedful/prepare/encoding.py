@@ -17,10 +17,11 @@ from heedful.data import noise
 from heedful.data.corpus import SplitWriter
 from heedful.data.manifest import SIDES, IntegerType, StoredFile, StoredSplit, TextRecord
 from heedful.errors import SubwordError
-from heedful.prepare.gathering import Gathered, Spool, SpoolBlock
+from heedful.prepare.augmenting import Augmentation, Versions, neighbours, versions_of
+from heedful.prepare.gathering import Gathered, Sides, Spool, SpoolBlock
 from heedful.tasks import TRANSLATION, Task
 from heedful.text.bpe_dropout import RandomCuts
-from heedful.text.cleaning import Rules, length_verdicts
+from heedful.text.cleaning import Ledger, Rules, length_verdicts
 from heedful.text.closed_vocabulary import ClosedVocabulary, Vocabulary, load_vocabulary
 from heedful.text.subwords import FILE_NAME, Subwords, sensible_vocab_size
 
@@ -83,9 +84,10 @@ def new_vocabularies(
     closed: Callable[[Iterable[str]], ClosedVocabulary] | None,
     sample_pairs: int,
     seed: int,
+    augmentation: Augmentation | None,
     reached: Callable[[int], None],
 ) -> Vocabularies:
-    """Subwords learned from the pairs that are kept, or from a seeded sample of them where they are many.
+    """Subwords learned from the pairs that are kept and their versions, or from a seeded sample where they are many.
 
     ``closed``: makes the target's vocabulary of its lines, all of them, where that is not of subwords.
     """
@@ -100,11 +102,11 @@ def new_vocabularies(
     trained = {"trained_on_pairs": int(chosen.sum()), "sampled": share < 1}
 
     def learned(what: str, *sides: str) -> Subwords:
-        lines = _lines(spool, chosen, sides=sides, reached=reached)
+        lines = _lines(spool, chosen, sides=sides, augmentation=augmentation, reached=reached)
         return _learned(lines, vocab_size, sum(spool.bytes[side] for side in sides), notes, what)
 
     if closed is not None:
-        target = closed(_lines(spool, kept, sides=("target",), reached=reached))
+        target = closed(_lines(spool, kept, sides=("target",), augmentation=None, reached=reached))
         return Vocabularies({"source": learned("the source vocabulary", "source"), "target": target}, trained, notes)
     if separate:
         return Vocabularies({side: learned(f"the {side} vocabulary", side) for side in SIDES}, trained, notes)
@@ -129,13 +131,19 @@ def _learned(lines: Iterator[str], asked: int | None, text_bytes: int, notes: li
 
 
 def _lines(
-    spool: Spool, chosen: np.ndarray, *, sides: tuple[str, ...], reached: Callable[[int], None]
+    spool: Spool,
+    chosen: np.ndarray,
+    *,
+    sides: tuple[str, ...],
+    augmentation: Augmentation | None,
+    reached: Callable[[int], None],
 ) -> Iterator[str]:
     start = 0
     for block in spool.blocks():
         block_chosen = block.at(np.flatnonzero(chosen[start : start + len(block)]))
-        for side in sides:
-            yield from block_chosen.texts[side]
+        versions = [versions_of(block_chosen, augmentation).block] if augmentation else []
+        for some, side in itertools.product((block_chosen, *versions), sides):
+            yield from some.texts[side]
         start += len(block)
         reached(start)
 
@@ -158,12 +166,14 @@ class SideCounts:
         self.lengths = np.zeros(1, np.int64)
         self.bytes = 0
 
-    def add(self, texts: Sequence[str], raw: Sequence[bytes], *, dtype: np.dtype) -> None:
+    def add_characters(self, texts: Sequence[str]) -> None:
         text = "".join(texts)
-        self.bytes += len(text) if text.isascii() else len(text.encode("utf-8"))
         codes, width = (text.encode("ascii"), np.uint8) if text.isascii() else (text.encode("utf-32-le"), np.uint32)
         counts = np.bincount(np.frombuffer(codes, width))
         self.characters[: len(counts)] += counts
+
+    def add(self, texts: Sequence[str], raw: Sequence[bytes], *, dtype: np.dtype) -> None:
+        self.bytes += sum(len(text) if text.isascii() else len(text.encode("utf-8")) for text in texts)
         self.subwords += np.bincount(np.frombuffer(b"".join(raw), dtype), minlength=len(self.subwords))
         tokens = np.fromiter(map(len, raw), np.int64, len(raw)) // dtype.itemsize + 1
         found = np.bincount(tokens, minlength=len(self.lengths))
@@ -179,11 +189,44 @@ class Encoded:
     files: dict[str, StoredFile]
     texts: tuple[TextRecord, ...]
     counts: dict[str, SideCounts]
+    added: Ledger
+    """The versions by their kinds."""
 
     @property
     def kept(self) -> int:
-        """Pairs, each counted once however often it is stored."""
+        """Pairs, each counted once however often it is stored, without versions."""
         return sum(text.kept for text in self.texts)
+
+
+@dataclass(frozen=True)
+class _Encoder:
+    """What makes ids out of texts, and takes them."""
+
+    vocabularies: Vocabularies
+    rules: Rules
+    cuts: dict[str, RandomCuts] | None
+    writer: SplitWriter
+    counts: dict[str, SideCounts]
+    dtype: np.dtype
+
+    def plain(self, block: SpoolBlock) -> tuple[dict[str, list[bytes]], Sides]:
+        """The ids of both sides, cut as usual, and the tokens of each pair."""
+        raw = {side: _raw(own, block.texts[side], self.dtype) for side, own in self.vocabularies.sides.items()}
+        source, target = (np.fromiter(map(len, raw[side]), np.int64, len(block)) for side in SIDES)
+        return raw, (source // self.dtype.itemsize + 1, target // self.dtype.itemsize + 1)
+
+    def write(self, block: SpoolBlock, raw: dict[str, list[bytes]]) -> None:
+        """Store and count pairs, their words cut anew where that was asked for."""
+        if self.cuts:
+            most = (self.rules.max_length - 1) * self.dtype.itemsize
+            anew = (
+                (side, _cut_anew(own, block.texts[side], raw[side], self.dtype, most))
+                for side, own in self.cuts.items()
+            )
+            raw = raw | dict(anew)
+        for side in SIDES:
+            self.counts[side].add(block.texts[side], raw[side], dtype=self.dtype)
+        self.writer.add(**raw, lines=block.lines, corpora=np.full(len(block), block.corpus))
 
 
 def encoded_text(
@@ -198,50 +241,57 @@ def encoded_text(
     tell: Report,
     copies: int = 1,
     cuts: dict[str, RandomCuts] | None = None,
+    augmentation: Augmentation | None = None,
 ) -> Encoded:
     """The second pass: encode, judge lengths, store, count. ``cuts``: ``copies`` of these, not the plain one."""
     counts = {side: SideCounts(subwords.vocab_size) for side, subwords in vocabularies.sides.items()}
     per_corpus, start, dtype = [0] * len(gathered.corpora), 0, np.dtype(vocabularies.id_type)
     writer = SplitWriter(folder, split=split, id_type=dtype)
+    encoder = _Encoder(vocabularies, rules, cuts, writer, counts, dtype)
+    added = Ledger(seed=augmentation.seed, rules=augmentation.rates) if augmentation else Ledger(seed=0, rules=())
+    before: SpoolBlock | None = None
     for whole in gathered.spool.blocks():
         told: dict[str, Any] = {"ledger": gathered.ledger, "corpus": gathered.corpora[whole.corpus].name}
         here = slice(start, start + len(whole))
         start += len(whole)
         whole.tell(rule="duplicate", places=np.flatnonzero(duplicates[here]), **told)
         block = whole.at(np.flatnonzero(kept[here]))
-        plain = {side: _raw(subwords, block.texts[side], dtype) for side, subwords in vocabularies.sides.items()}
-        stay = _stays(block, plain, rules, told, dtype.itemsize)
-        block = block.at(np.flatnonzero(stay))
-        plain = {side: list(itertools.compress(raw, stay)) for side, raw in plain.items()}
-        for _ in range(copies):
-            stored = plain
-            if cuts:
-                most = (rules.max_length - 1) * dtype.itemsize
-                stored = plain | {
-                    side: _cut_anew(own, block.texts[side], plain[side], dtype, most) for side, own in cuts.items()
-                }
-            for side in SIDES:
-                counts[side].add(block.texts[side], stored[side], dtype=dtype)
-            writer.add(**stored, lines=block.lines, corpora=np.full(len(block), block.corpus))
+        plain, tokens = encoder.plain(block)
+        stays = np.ones(len(block), bool)
+        for rule, places in length_verdicts(*tokens, rules=rules).items():
+            stays[places] = False
+            block.tell(rule=rule, places=places, sizes=tokens, unit="tokens", **told)
+        block = block.at(np.flatnonzero(stays))
+        plain = {side: list(itertools.compress(raw, stays)) for side, raw in plain.items()}
+        for side in SIDES:
+            counts[side].add_characters(block.texts[side])
+        for copy in range(copies):
+            encoder.write(block, plain)
+            if augmentation:
+                _write_versions(
+                    versions_of(block, augmentation, before=before, copy=copy), encoder, added, told["corpus"]
+                )
+        before = neighbours(before, block)
         per_corpus[block.corpus] += len(block)
         tell("encoding" if split == "train" else "encoding validation", start, gathered.spool.pairs)
     records = tuple(
         TextRecord(text.name, text.weight, read, kept, text.kind, tuple(map(str, text.paths)), text.fields)
         for text, read, kept in zip(gathered.corpora, gathered.read, per_corpus, strict=True)
     )
-    return Encoded(writer.close(), writer.files, records, counts)
+    return Encoded(writer.close(), writer.files, records, counts, added)
 
 
-def _stays(
-    block: SpoolBlock, raw: dict[str, list[bytes]], rules: Rules, told: dict[str, Any], id_bytes: int
-) -> np.ndarray:
-    """Which pairs the rules about token counts leave."""
-    source, target = (np.fromiter(map(len, raw[side]), np.int64, len(block)) // id_bytes + 1 for side in SIDES)
-    stays = np.ones(len(block), bool)
-    for rule, places in length_verdicts(source, target, rules=rules).items():
+def _write_versions(versions: Versions, encoder: _Encoder, added: Ledger, corpus: str) -> None:
+    """Store the versions that are not too long, and count them by their kinds."""
+    plain, tokens = encoder.plain(versions.block)
+    stays = np.ones(len(versions.kinds), bool)
+    for places in length_verdicts(*tokens, rules=encoder.rules).values():
         stays[places] = False
-        block.tell(rule=rule, places=places, sizes=(source, target), unit="tokens", **told)
-    return stays
+    versions = versions.at(np.flatnonzero(stays))
+    encoder.write(versions.block, {side: list(itertools.compress(raw, stays)) for side, raw in plain.items()})
+    pairs = zip(*versions.block.texts.values(), versions.block.lines.tolist(), strict=True)
+    for kind, (source, target, line) in zip(versions.kinds, pairs, strict=True):
+        added.add(kind, source, target, corpus=corpus, line=line)
 
 
 def _cut_anew(cuts: RandomCuts, texts: list[str], plain: list[bytes], dtype: np.dtype, most: int) -> list[bytes]:

@@ -118,6 +118,8 @@ class Gathered:
     read: list[int]
     exclusions: list[dict[str, Any]]
     """For the report: each file whose text must not be trained on, and how much of it stood in the training text."""
+    excluded: frozenset[str] = frozenset()
+    """All text of those files."""
 
 
 def gathered_text(
@@ -139,7 +141,7 @@ def gathered_text(
         for side in SIDES:
             known[side].update(block.texts[side])
     excluded = {path: _excluded_texts(path, bad_line) for path in exclude}
-    everything: set[str] = set().union(*excluded.values())
+    everything: frozenset[str] = frozenset().union(*excluded.values())
     cleaner = Cleaner(rules, ledger=ledger, validation=(known["source"], known["target"]), excluded=everything)
     hashes: list[bytes] = []
     longest = rules.max_length * _CHARACTERS_PER_TOKEN if rules.judges("too-long") else np.inf
@@ -162,7 +164,8 @@ def gathered_text(
         {"file": str(path), "texts": len(texts), "found": len(texts & cleaner.excluded)}
         for path, texts in excluded.items()
     ]
-    return Gathered(corpora, spool, np.frombuffer(b"".join(hashes), np.uint64).reshape(-1, 2), ledger, read, exclusions)
+    found = np.frombuffer(b"".join(hashes), np.uint64).reshape(-1, 2)
+    return Gathered(corpora, spool, found, ledger, read, exclusions, everything)
 
 
 def _excluded_texts(path: Path, bad_line: BadLine) -> set[str]:

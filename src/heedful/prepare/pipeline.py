@@ -7,6 +7,8 @@ found by their hashes and the vocabulary is learned from what is left.
 from __future__ import annotations
 
 import dataclasses
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,7 @@ from heedful.data.manifest import (
 )
 from heedful.errors import CorpusError, TextError
 from heedful.files import new_folder, require_only_ours, write_json
+from heedful.prepare.augmenting import Augmentation
 from heedful.prepare.encoding import (
     Encoded,
     Vocabularies,
@@ -41,6 +44,7 @@ from heedful.prepare.encoding import (
 from heedful.prepare.gathering import Gathered, Spool, gathered_text
 from heedful.prepare.held_out import HeldOut, hold_out, write_text
 from heedful.prepare.request import Request
+from heedful.text.augmentation import KINDS, is_english
 from heedful.text.bpe_dropout import RandomCuts
 from heedful.text.cleaning import RULES, Ledger, Rules, first_of_each
 from heedful.text.profile import PROFILE, Profile, profile_of, write_profile
@@ -83,6 +87,7 @@ def prepare(
     ):
         _require_replaceable(output.resolve(), request, overwrite=overwrite)
         clean = _first_pass(request, spool, validation_spool, tell)
+        augmentation = _augmentation(request, clean)
         vocabularies = ready or new_vocabularies(
             spool,
             clean.kept,
@@ -91,12 +96,13 @@ def prepare(
             closed=request.task.target_vocabulary,
             sample_pairs=request.sample_pairs,
             seed=request.seed,
+            augmentation=augmentation,
             reached=lambda done: tell("learning subwords from", done, spool.pairs),
         )
-        splits = _second_pass(request, clean, vocabularies, folder, tell)
+        splits = _second_pass(request, clean, vocabularies, augmentation, folder, tell)
         report = _report(request, clean, vocabularies, splits)
         texts = write_text(folder, clean.held_out) if clean.held_out else []
-        write_profile(folder, _profile(spool, clean.kept, splits["train"], copies=request.copies))
+        write_profile(folder, _profile(clean, splits["train"]))
         _finish(folder, request, report, vocabularies, splits, texts)
     return report
 
@@ -119,11 +125,28 @@ def _first_pass(request: Request, spool: Spool, validation_spool: Spool, tell: R
     return _Clean(train, validation, unique, held_out)
 
 
+def _augmentation(request: Request, clean: _Clean) -> Augmentation | None:
+    """What versions the text gets, none of which may be a text that is kept from training."""
+    rates = {kind: rate for kind, rate in request.augment.items() if rate}
+    if not rates:
+        return None
+    aside = itertools.chain(*(clean.held_out.blocks.values() if clean.held_out else ()))
+    blocks = [*clean.validation.spool.blocks(), *aside]
+    secret = (clean.train.excluded.union(*(block.texts[side] for block in blocks)) for side in SIDES)
+    to_english = is_english(target for _, target in _sample(clean))
+    return Augmentation(rates, request.seed, to_english=to_english, secret=tuple(secret))
+
+
 def _second_pass(
-    request: Request, clean: _Clean, vocabularies: Vocabularies, folder: Path, tell: Report
+    request: Request,
+    clean: _Clean,
+    vocabularies: Vocabularies,
+    augmentation: Augmentation | None,
+    folder: Path,
+    tell: Report,
 ) -> dict[str, Encoded]:
     storing: dict[str, Any] = {"vocabularies": vocabularies, "folder": folder, "tell": tell}
-    again = {"copies": request.copies, "cuts": _random_cuts(request, vocabularies)}
+    again = {"copies": request.copies, "cuts": _random_cuts(request, vocabularies), "augmentation": augmentation}
     told = {"kept": clean.kept, "duplicates": ~clean.unique}
     splits = {"train": encoded_text(clean.train, **told, rules=request.rules, split="train", **again, **storing)}
     if pairs := clean.validation.spool.pairs:
@@ -135,14 +158,19 @@ def _second_pass(
     return splits
 
 
-def _profile(spool: Spool, kept: np.ndarray, train: Encoded, *, copies: int) -> Profile:
-    """What the training text is like: all its characters, and the words of an even sample of its lines."""
-    counts = {side: train.counts[side].characters // copies for side in SIDES}
+def _profile(clean: _Clean, train: Encoded) -> Profile:
+    """What the training text is like, without versions: all its characters, and the words of some of its lines."""
+    counts = {side: train.counts[side].characters for side in SIDES}
     characters = {
         side: {chr(code): int(count[code]) for code in np.flatnonzero(count)} for side, count in counts.items()
     }
-    sampled = np.flatnonzero(kept)[:: max(1, int(kept.sum()) // _PROFILED_PAIRS)]
-    return profile_of(sampled_pairs(spool, sampled), characters)
+    return profile_of(_sample(clean), characters)
+
+
+def _sample(clean: _Clean) -> Iterator[tuple[str, str]]:
+    """An even sample of the pairs that are trained on."""
+    places = np.flatnonzero(clean.kept)
+    return sampled_pairs(clean.train.spool, places[:: max(1, len(places) // _PROFILED_PAIRS)])
 
 
 def _require_replaceable(place: Path, request: Request, *, overwrite: bool) -> None:
@@ -213,6 +241,7 @@ def _report(request: Request, clean: _Clean, vocabularies: Vocabularies, splits:
         "corpora": [dataclasses.asdict(record) for record in train.texts],
         "rules": _rules_report(first.ledger, request.rules),
         "exclude": first.exclusions,
+        "augmented": _augmented_report(train.added, request.augment),
         "vocabulary": {},
         "lengths": {},
         "characters": {},
@@ -252,6 +281,14 @@ def _rules_report(ledger: Ledger, rules: Rules) -> dict[str, Any]:
             "samples": ledger.entries[name].samples,
         }
         for name, about in RULES.items()
+    }
+
+
+def _augmented_report(added: Ledger, rates: Mapping[str, float]) -> dict[str, Any]:
+    """For each kind of versions what it is, its rate, how many were added, and samples."""
+    return {
+        kind: {"about": KINDS[kind], "rate": rates[kind], "added": entry.count, "samples": entry.samples}
+        for kind, entry in added.entries.items()
     }
 
 

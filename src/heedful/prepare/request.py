@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from heedful.data.manifest import RequestRecord, RulesRecord
 from heedful.errors import TextError
 from heedful.prepare.encoding import SAMPLE_PAIRS
 from heedful.tasks import TRANSLATION, Task
+from heedful.text.augmentation import KINDS
 from heedful.text.cleaning import ALWAYS, RULES, Rules
 from heedful.text.pairs import ParallelText
 
@@ -19,11 +21,12 @@ BOUNDS: dict[str, Rule] = {
     "sample_pairs": Rule("", at_least=1, at_most=2**63 - 1),
     "bpe_dropout": Rule("", at_least=0, below=1),  # of 1, it would leave no subword whole
     "copies": Rule("", at_least=1, at_most=1000),
+    "augment": Rule("", at_least=0, at_most=1),
     "valid_pairs": Rule("", at_least=0, at_most=10_000_000),
     "test_pairs": Rule("", at_least=0, at_most=10_000_000),
     "seed": Rule("", at_least=0, at_most=2**63 - 1),
 }
-"""What each number may be."""
+"""What each number may be; of `augment`, each of its numbers."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,8 @@ class Request:
     bpe_dropout: float = 0.0
     copies: int = 1
     """How often each training pair is stored, its words cut anew each time where ``bpe_dropout`` is above 0."""
+    augment: Mapping[str, float] = field(default_factory=dict)
+    """For each kind of `KINDS` the probability that a training pair gets a version of it beside itself."""
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -65,17 +70,25 @@ class Request:
         if unknown:
             optional = ", ".join(name for name in RULES if name not in ALWAYS)
             raise TextError(f"--keep {sorted(unknown)[0]}: there is no such rule; there are {optional}")
+        if strange := [kind for kind in self.augment if kind not in KINDS]:
+            raise TextError(f"--augment {strange[0]}: there is no such kind; there are {', '.join(KINDS)}")
         for name, rule in BOUNDS.items():
             value = getattr(self.rules if hasattr(self.rules, name) else self, name)
-            if value is not None and not rule.allows(value):
-                raise TextError(f"--{name.replace('_', '-')} {value}: must be {rule.allowed()}")
+            for kind, number in value.items() if isinstance(value, Mapping) else [("", value)]:
+                if number is not None and not rule.allows(number):
+                    given = f"{kind}={number}" if kind else number
+                    raise TextError(f"--{name.replace('_', '-')} {given}: must be {rule.allowed()}")
         if self.validation and self.valid_pairs:
             raise TextError(f"--valid-pairs {self.valid_pairs}: validation text was given already")
         if self.copies > 1 and not self.bpe_dropout:
             raise TextError(f"--copies {self.copies}: without --bpe-dropout all copies would be the same")
-        if self.task.target_vocabulary and (self.valid_pairs or self.test_pairs or self.separate_vocabularies):
-            option = "--separate-vocabularies" if self.separate_vocabularies else "--valid-pairs and --test-pairs"
-            raise TextError(f"{option}: not for {self.task.name}, which is given {self.task.files}")
+        unfit = {
+            "--valid-pairs and --test-pairs": self.valid_pairs or self.test_pairs,
+            "--separate-vocabularies": self.separate_vocabularies,
+            "--augment": self.augment,
+        }
+        if self.task.target_vocabulary and (options := [option for option, given in unfit.items() if given]):
+            raise TextError(f"{options[-1]}: not for {self.task.name}, which is given {self.task.files}")
         if self.tokenizer is not None and (self.vocab_size is not None or self.separate_vocabularies):
             option = "--separate-vocabularies" if self.vocab_size is None else f"--vocab-size {self.vocab_size}"
             raise TextError(f"{option}: cannot be had with --tokenizer, whose vocabulary is taken as it is")
@@ -89,6 +102,6 @@ class Request:
         """The request as the manifest keeps it."""
         values = {item.name: getattr(self, item.name) for item in dataclasses.fields(RequestRecord)}
         values["rules"] = RulesRecord(tuple(sorted(self.rules.keep)), self.rules.max_length, self.rules.max_ratio)
-        values["exclude"] = tuple(map(str, self.exclude))
+        values |= {"exclude": tuple(map(str, self.exclude)), "augment": dict(self.augment)}
         values["tokenizer"] = None if self.tokenizer is None else str(self.tokenizer)
         return RequestRecord(**values)

@@ -96,6 +96,7 @@ def prepare_command(manifest: Manifest, *, output: str) -> str:
     words += _option("exclude", *asked.exclude)
     for key in ("vocab_size", "tokenizer", "sample_pairs", "bpe_dropout", "copies", "seed", "on_bad_line"):
         words += _option(key, getattr(asked, key))
+    words += _option("augment", *(f"{kind}={_exact(rate)}" for kind, rate in asked.augment.items()))
     words += ["--separate-vocabularies"] if asked.separate_vocabularies else []
     words += [*_option("keep", *rules.keep), *_option("max-length", rules.max_length)]
     return _folded([*words, *_option("max-ratio", rules.max_ratio), *_option("output", output)])

@@ -55,7 +55,8 @@ _PLAIN |= {"\xad": "", "\u200b": "", "\u2060": "", "\ufeff": "", "‐": "-", "�
 """What a character that a model does not know is replaced by rather than carried."""
 
 
-_NAME = re.compile(r"X\d+")
+NAME = re.compile(r"X\d+")
+"""What a model is given instead of a piece."""
 _NUMERAL = re.compile(r"\d(?:[\d.,'’\u00a0\u202f]*\d)?")
 
 
@@ -147,7 +148,7 @@ def passage(sentence: str, profile: Profile | None = None, *, names: bool = True
     given, at = "", 0
     words: list[tuple[str, str]] = []
     marks: list[tuple[Piece, int]] = []
-    taken = {*_NAME.findall(sentence)}
+    taken = {*NAME.findall(sentence)}
     free = (name for name in map("X{}".format, itertools.count(1)) if name not in taken)
     for piece in pieces_of(sentence, known):
         begin, end = piece.span
@@ -166,13 +167,13 @@ def passage(sentence: str, profile: Profile | None = None, *, names: bool = True
     given += plain(sentence[at:], known)
     case, ours = None, {name for name, _ in words}
     if profile is not None and profile.does_capitals is False:
-        case = case_of(_NAME.sub("", given))
+        case = case_of(NAME.sub("", given))
         given = in_sentence_case(given, profile.source.forms, keep=ours) if case else given
     return Passage(sentence, given, tuple(words), tuple(marks), case, _is_text(given, ours, profile))
 
 
 def _is_text(given: str, names: Collection[str], profile: Profile | None) -> bool:
-    left = _NAME.sub(lambda match: "" if match[0] in names else match[0], given)
+    left = NAME.sub(lambda match: "" if match[0] in names else match[0], given)
     numbers = profile is None or profile.source.is_of_numbers
     return any(map(str.isalnum if numbers else str.isalpha, left))
 
@@ -191,7 +192,7 @@ def put_back(
     """
     translation = in_case(translation, passage.case, language=language) if passage.case else translation
     found: defaultdict[str, list[Span]] = defaultdict(list)
-    for match in _NAME.finditer(translation):
+    for match in NAME.finditer(translation):
         found[match[0]].append(match.span())
     places: dict[Span, str] = {}
     for name, text in passage.words:
