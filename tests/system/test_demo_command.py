@@ -105,12 +105,15 @@ def test_the_page_says_what_it_is_and_needs_nothing_else(whole: Path) -> None:
     page = (whole / "report.html").read_text(encoding="utf-8")
     assert "text that is generated" in page
     assert "nothing about real text" in page
-    assert page.count('src="data:image/png;base64,') == 1
+    assert "<img" not in page  # a picture of pixels would be white in the dark
     assert page.count('<figure class="chart') >= 5
     assert not re.search(r'(src|href)="(?!data:|#)', page)
     facts = json.loads((whole / "results.json").read_text())
     assert f"{facts['scores'][0]['value']:.1f}" in page
     assert f"{facts['alignment']['error_rate']:.3f}" in page
+    (picture,) = re.findall(r'<svg class="map".*?</svg>', page, flags=re.DOTALL)
+    assert picture.count("stroke: var(--mark)") == len(facts["pictured"]["links"]) > 0
+    assert all(0.5 < sum(row) <= 1.01 for row in facts["pictured"]["weights"])  # the rest looks at the end
     assert page.count("<td>") >= 20
     assert "heedful attention --model" in page
 

@@ -5,17 +5,20 @@ What it says and the terminal says too has its words here.
 
 from __future__ import annotations
 
-import base64
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+from markupsafe import Markup
+
 from heedful.demo.plan import MINUTES, DemoPlan
-from heedful.demo.results import DemoResults
-from heedful.demo.stages import Trained
+from heedful.demo.results import DemoResults, Pictured
+from heedful.demo.stages import Trained, tokens_of
 from heedful.evaluation.translation_scores import Score
+from heedful.report.attention_views import attention_map, weight_scale
 from heedful.report.curves import training_section
-from heedful.report.pages import Section, section
+from heedful.report.pages import Section, section, svg
 from heedful.report.run_page import write_run_page
 from heedful.runs.folder import default_model
 from heedful.runs.metrics import read_metrics
@@ -30,16 +33,24 @@ def write_demo_page(plan: DemoPlan, results: DemoResults, *, commands: Sequence[
     scores.append(("exactly the reference", percent(results.exact_matches), "", ""))
     shown = [(example, "") for example in results.examples]
     shown += [(example, "among the worst; ") for example in results.worst]
-    picture = base64.b64encode(plan.picture.read_bytes()).decode("ascii")
+    alignment = {"results": results, "picture": _picture(results.pictured), "scale": weight_scale()}
     sections = [
         section("What this is", "demo_about.html", results=results, notes=after_training(results.training)),
         section("Translations", "demo_examples.html", shown=shown),
-        section("Which word is which", "demo_alignment.html", results=results, picture=picture),
+        section("Which word is which", "demo_alignment.html", **alignment),
         Section("How training went", training_section(read_metrics(plan.run)).content),
         section("Scores", "demo_scores.html", scores=scores),
         section("What to try next", "commands.html", commands=commands, note=""),
     ]
     return write_run_page("heedful demo", sections, plan.page, overwrite=True)
+
+
+def _picture(pictured: Pictured) -> Markup:
+    """The attention of a sentence with its true links framed."""
+    links = frozenset((source, target) for source, target in pictured.links)
+    sides = {"source": tokens_of(pictured.source), "target": tokens_of(pictured.target)}
+    figure = attention_map(np.array(pictured.weights), **sides, links=links)
+    return svg(figure, label="cross-attention and the true links", kind="map")
 
 
 def score_text(score: Score) -> tuple[str, str]:

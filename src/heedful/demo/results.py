@@ -62,6 +62,10 @@ class Pictured:
 
     source: str
     target: str
+    weights: list[list[float]]
+    """What each token of the target attends to in the source."""
+    links: list[list[int]]
+    """The true ones: a token of the source, and one of the target."""
 
 
 @dataclass(frozen=True)
@@ -148,9 +152,9 @@ def _draw_alignment(plan: DemoPlan, translator: Translator, text: AlignedText, l
     source, target = text.sources[place], text.targets[place]
     weights = token_weights(translator, source, target)[layer - 1]
     words = {"source": tokens_of(source), "target": tokens_of(target)}
-    picture = alignment_picture(weights, **words, links=text.gold[place].sure, layer=layer)
-    write_file(plan.picture, picture, error=DemoError)
-    return Pictured(source, target)
+    links = text.gold[place].sure
+    write_file(plan.picture, alignment_picture(weights, **words, links=links, layer=layer), error=DemoError)
+    return Pictured(source, target, weights.round(4).tolist(), [list(link) for link in sorted(links)])
 
 
 def alignment_score(
