@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+
+# Torch computes unless a test says otherwise: where CTranslate2 is installed `heedful translate` would take that.
+os.environ["HEEDFUL_ENGINE"] = "torch"
 
 # A worker on each core and one thread in each: more threads than cores make torch many times slower.
 torch.set_num_threads(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -43,6 +44,10 @@ class ModelOptions:
     batch_size: Annotated[int, whole_number(0, 65_536), _MORE_MODEL] = 0
     """Sentences translated together; 0: what suits the device (32 on a CPU, 256 on CUDA)."""
     threads: Annotated[Threads, _MORE_MODEL] = None
+    engine: Annotated[Literal["auto", "torch", "ctranslate2"] | None, _MORE_MODEL] = None
+    """What computes: torch; ctranslate2, on a CPU in int8 and several times as fast (`pip install
+    'heedful[ctranslate2]'`); or auto, ctranslate2 where it is there and can do all that is asked for. Without it the
+    environment variable HEEDFUL_ENGINE is asked, or else `heedful translate` takes auto and other commands torch."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -53,21 +58,17 @@ class ModelOptions:
         """The same with the default model where none was given, if heedful came with it."""
         return self if self.names else dataclasses.replace(self, model=default_model())
 
-    def translator(self) -> Translator:
-        """Load the model."""
+    def translator(self, *, engine: str = "torch") -> Translator:
+        """Load the model. ``engine``: the one where nobody asks for one."""
         names = self.named().names
         if not names:
             raise SearchError("which model? Give --model RUN, the folder that `heedful train` made")
-        import torch
-
-        from heedful.runs.models import read_model
+        from heedful.runs.saved import known_model
         from heedful.search.translator import Translator
 
-        if self.threads is not None:
-            torch.set_num_threads(self.threads)
-        models = [read_model(name) for name in names]
-        running = {"device": self.device, "precision": self.precision, "batch_size": self.batch_size}
-        return Translator(*models, **running, notice=say)
+        same = {name: getattr(self, name) for name in ("device", "precision", "batch_size", "threads")}
+        engine = self.engine or os.environ.get("HEEDFUL_ENGINE") or engine
+        return Translator(*map(known_model, names), **same, engine=engine, notice=say)
 
 
 @dataclass(frozen=True)

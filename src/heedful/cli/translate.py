@@ -92,7 +92,7 @@ def translate(
         raise SearchError(f"--glossary: for beam search alone, and this is {asked['method']} search")
     terms = _terms(glossary)
     total = _count_lines(input_) if input_ else len(text) or None
-    translator = model.translator()
+    translator = model.translator(engine="auto")
     options = replace(search.options(translator, n_best=n_best), glossary=terms.pairs if terms else ())
     blocks: Iterable[Iterable[str]] = [text_lines(input_)] if input_ else [text]
     if not text and not input_:

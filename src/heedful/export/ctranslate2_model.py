@@ -27,21 +27,22 @@ if TYPE_CHECKING:
 def write_ctranslate2(saved: SavedModel, place: Path, *, storage: str = "float32", overwrite: bool = False) -> None:
     """Write a folder that `ctranslate2.Translator` reads."""
     require_exportable(saved, "CTranslate2", storage=storage, storages=("float32", "int8", "float16", "bfloat16"))
-    spec, model, search = _specification(saved), saved.config.model, saved.config.search
+    spec, model, search = _specification(saved, storage), saved.config.model, saved.config.search
     shared = saved.source_subwords is saved.target_subwords
     files = {side: TOKENIZER if shared else f"{side}/{TOKENIZER}" for side in ("source", "target")}
     positions = model.max_positions if model.positions == "learned" else POSITIONS
     facts = {"positions": positions, "beam": search.beam_size, "alpha": search.length_penalty, **files}
     with export_folder(place, saved, engine="ctranslate2", overwrite=overwrite, **facts) as folder:
         spec.validate()
-        spec.optimize(None if storage == "float32" else storage)
+        spec.optimize(None if storage in ("float32", "int8") else storage)
         spec.save(str(folder))
         saved.source_subwords.save((folder / files["source"]).parent)
         saved.target_subwords.save((folder / files["target"]).parent)
 
 
-def _specification(saved: SavedModel) -> Any:
+def _specification(saved: SavedModel, storage: str) -> Any:
     from heedful.model.embeddings import positional_encoding
+    from heedful.runs.checkpoints import as_stored
 
     try:
         from ctranslate2.specs import Activation, TransformerSpec  # pyright: ignore[reportMissingImports]
@@ -55,16 +56,21 @@ def _specification(saved: SavedModel) -> Any:
     spec.config.bos_token, spec.config.eos_token = CONTROL_TOKENS[START], CONTROL_TOKENS[END]
     spec.config.unk_token, spec.config.decoder_start_token = CONTROL_TOKENS[PAD], CONTROL_TOKENS[START]
     spec.config.add_source_eos = True
-    weights = {name: _array(value) for name, value in saved.model.state_dict().items()}
-    embedding = weights["embedding.weight"]
-    spec.encoder.embeddings[0].weight = weights.get("source_embedding.weight", embedding)
-    spec.decoder.embeddings.weight = spec.decoder.projection.weight = embedding
-    spec.decoder.projection.bias = np.zeros(len(embedding), np.float32)
+    state = saved.model.state_dict()
+    # As bundles have it, and not as CTranslate2 would make it: the whole numbers of a bundle are used as they are.
+    stored = as_stored(state, "int8") if storage == "int8" else state
+    weights = {name: _array(value) for name, value in stored.items()}
+    source = "source_embedding.weight" if "source_embedding.weight" in weights else "embedding.weight"
+    _put_matrix(spec.encoder.embeddings[0], weights, source)
+    _put_matrix(spec.decoder.embeddings, weights, "embedding.weight")
+    _put_matrix(spec.decoder.projection, weights, "embedding.weight")
+    spec.decoder.projection.bias = np.zeros(len(weights["embedding.weight"]), np.float32)
     spec.decoder.projection.bias[[PAD, START]] = NEVER
     sinusoids = _array(positional_encoding(POSITIONS, model.d_model))
     for side, name, stack in (("source", "encoder", spec.encoder), ("target", "decoder", spec.decoder)):
         stack.scale_embeddings = True
-        stack.position_encodings.encodings = weights.get(f"{side}_positions.weight", sinusoids)
+        learned = state.get(f"{side}_positions.weight")
+        stack.position_encodings.encodings = sinusoids if learned is None else _array(learned)
         for number, layer in enumerate(stack.layer):
             fill_layer(layer, weights, f"{name}.layers.{number}", d_model=model.d_model)
     return spec
@@ -74,7 +80,8 @@ def fill_layer(layer: Any, weights: Mapping[str, Any], name: str, *, d_model: in
     """Put the arrays of our layer of this name into a layer of CTranslate2's specification."""
 
     def linear(place: Any, which: str, rows: slice = slice(None)) -> None:
-        place.weight, place.bias = (weights[f"{name}.{which}.{kind}"][rows].copy() for kind in ("weight", "bias"))
+        _put_matrix(place, weights, f"{name}.{which}.weight", rows)
+        place.bias = weights[f"{name}.{which}.bias"][rows].copy()
 
     def norm(place: Any, number: int) -> None:
         place.gamma, place.beta = (weights[f"{name}.add_and_norm_{number}.norm.{kind}"] for kind in ("weight", "bias"))
@@ -94,6 +101,15 @@ def fill_layer(layer: Any, weights: Mapping[str, Any], name: str, *, d_model: in
     norm(layer.ffn.layer_norm, last)
 
 
+def _put_matrix(place: Any, weights: Mapping[str, Any], name: str, rows: slice = slice(None)) -> None:
+    """Put a matrix, or these rows of it, into a part of a specification; one in int8 with what scales its rows."""
+    place.weight = weights[name][rows].copy()
+    scale = weights.get(f"{name}/scale")  # as `heedful.runs.checkpoints` calls it
+    if scale is not None:
+        place.weight_scale = 1 / scale[rows]  # CTranslate2 divides by it
+
+
 def _array(value: Tensor) -> np.ndarray:
     """A copy: CTranslate2 quantises in place."""
-    return value.detach().float().numpy().copy()
+    value = value.detach()
+    return (value.float() if value.is_floating_point() else value).numpy().copy()

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from heedful.errors import CheckpointError
 from heedful.files import new_folder, reason, sha256
-from heedful.runs.descriptions import MODEL, OPTIMIZER, STATE, CheckpointState, read_state, write_state
+from heedful.runs.descriptions import MODEL, OPTIMIZER, STATE, CheckpointState, read_state, sound_file, write_state
 from heedful.runs.folder import AVERAGED, Entry, entries
 
 _WITH_OPTIMIZER = 2
@@ -228,12 +228,8 @@ def _rounded(matrix: Tensor, scales: Tensor) -> Tensor:
 
 
 def _read_tensors(folder: Path, name: str, state: CheckpointState) -> dict[str, Tensor]:
-    path = folder / name
-    if not path.is_file():
-        raise CheckpointError(f"{path} is missing")
+    path = sound_file(folder, name, state)
     try:
-        if sha256(path) != state.files.get(name):
-            raise CheckpointError(f"{path} is damaged: its contents are not what was written")
         return load_file(path)
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read: {reason(error)}") from None

@@ -20,7 +20,7 @@ from typing import Any
 from heedful.config import SECTIONS, Config
 from heedful.data.manifest import SIDES, StoredVocabularies
 from heedful.errors import CheckpointError, ConfigError, NotARunError
-from heedful.files import is_plain_name, read_json, require_format, write_json
+from heedful.files import is_plain_name, read_json, reason, require_format, sha256, write_json
 from heedful.tasks import TASKS
 from heedful.typed import typed
 
@@ -209,6 +209,19 @@ def read_state(folder: Path) -> CheckpointState:
     if named and int(named[1]) != state.step:
         raise CheckpointError(f"{folder} is of step {state.step}: it is a copy, or was renamed")
     return state
+
+
+def sound_file(folder: Path, name: str, state: CheckpointState) -> Path:
+    """A file of a checkpoint, once it is sure that it is what was written."""
+    path = folder / name
+    if not path.is_file():
+        raise CheckpointError(f"{path} is missing")
+    try:
+        if sha256(path) != state.files.get(name):
+            raise CheckpointError(f"{path} is damaged: its contents are not what was written")
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {reason(error)}") from None
+    return path
 
 
 def write_state(folder: Path, state: CheckpointState) -> None:

@@ -16,7 +16,7 @@ from heedful.config import Config
 from heedful.data.manifest import SIDES
 from heedful.errors import CheckpointError
 from heedful.files import reason
-from heedful.runs.descriptions import RUN, STATE, RunDescription, read_run, read_state
+from heedful.runs.descriptions import MODEL, RUN, STATE, RunDescription, read_run, read_state, sound_file
 from heedful.runs.folder import AVERAGED, entries, model_folder, newest_weights, subword_file
 from heedful.tasks import TASKS
 from heedful.text.closed_vocabulary import Vocabulary, load_vocabulary
@@ -83,6 +83,13 @@ def _advice(run: Path, weights_from: Path) -> Iterator[None]:
         there = [entry.folder for entry in entries(run)]
         advice = f"; the one before is {there[-2]}: give that" if there[1:] and there[-1] == weights_from else ""
         raise CheckpointError(f"{error}{advice}") from None
+
+
+def weights_sha256(weights_from: Path) -> str:
+    """The hash of a checkpoint's weights, once it is sure that they are what was written."""
+    state = read_state(weights_from)
+    sound_file(weights_from, MODEL, state)
+    return state.files[MODEL]
 
 
 def read_subwords(run: Path, description: RunDescription) -> tuple[Subwords, Vocabulary]:

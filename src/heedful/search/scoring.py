@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from heedful.background import Report
 from heedful.errors import SearchError
+from heedful.evaluation.translation_scores import perplexity
 from heedful.model.attention_kernels import Attend, AttentionChoice, Where, equation_1_choice
 from heedful.model.masks import Layout, padded_layout
 from heedful.model.transformer import Transformer
@@ -75,6 +78,17 @@ def scored_pairs(
                 "can be scored: cut it, or leave it out"
             )
         first += len(block)
+
+
+def likelihood(scored: Iterable[Scored], references: Sequence[str], *, report: Report) -> dict[str, float | None]:
+    """How probable a model finds all of the references, out of each one's scores; null for what is not finite."""
+    total, subwords, words = 0.0, 0, sum(len(line.split()) + 1 for line in references)
+    for done, own in enumerate(scored, start=1):
+        total, subwords = total + own.log_probability, subwords + own.tokens
+        report("reading the references", done, len(references))
+    per = {"per_subword": perplexity(-total, subwords), "per_word": perplexity(-total, words)}
+    numbers = {**per, "log_probability": total, "subwords": subwords, "words": words}
+    return {name: number if math.isfinite(number) else None for name, number in numbers.items()}
 
 
 @torch.inference_mode()

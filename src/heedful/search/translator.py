@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 import re
 import time
 import warnings
@@ -15,23 +14,17 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-import torch
 
 from heedful.background import Report
 from heedful.errors import SearchError
 from heedful.evaluation.alignments import located_words, pharaoh
-from heedful.evaluation.translation_scores import perplexity
-from heedful.model.attention_kernels import padded_attention
-from heedful.model.devices import chosen_device, computes_in_half
-from heedful.model.transformer import Transformer
-from heedful.runs.models import SavedModel, read_model
+from heedful.runs.saved import SavedModel, known_model
 from heedful.search.attention_maps import AttentionMaps, attention_maps, require_shown, word_links
-from heedful.search.engine import Hypothesis, Sentence
+from heedful.search.ctranslate2_search import CTranslate2Search, takes_ctranslate2
 from heedful.search.ensemble import require_alike
-from heedful.search.glossary import Glossary, with_terms
 from heedful.search.lines import (
     Errand,
     Line,
@@ -44,9 +37,8 @@ from heedful.search.lines import (
     passage_translations,
     without_names,
 )
-from heedful.search.model_search import SLOTS, ModelSearch, Search, in_half_precision
 from heedful.search.options import SearchOptions
-from heedful.search.scoring import Scored, scored_pairs
+from heedful.search.sentence import Hypothesis, Sentence
 from heedful.text.capitals import agreement
 from heedful.text.carrying import put_back
 from heedful.text.cleaning import clean_line
@@ -54,7 +46,12 @@ from heedful.text.profile import LanguageCheck
 from heedful.text.sentences import Span, Split
 from heedful.text.subwords import Subwords
 
-_PRECISIONS = ("float32", "float64", "bfloat16")
+if TYPE_CHECKING:
+    from heedful.model.transformer import Transformer
+    from heedful.search.model_search import Search
+    from heedful.search.on_torch import OnTorch
+    from heedful.search.scoring import Scored
+
 BATCHES_AT_ONCE = 16
 """Batches that are read, sorted by length and translated before their output appears."""
 MOST_SOURCE_TOKENS = 256
@@ -86,47 +83,62 @@ class Translator:
         device: str = "auto",
         precision: str = "auto",
         batch_size: int = 0,
+        engine: str = "torch",
+        threads: int | None = None,
         notice: Callable[[str], object] = warnings.warn,
     ) -> None:
         """``others``: models that are searched together with the first, see `heedful.search.ensemble`; the text around
         them, alignments and the options of the search are the first's. ``notice``: called with what a user should know
-        and that stops nothing.
+        and that stops nothing. For the rest see `load`.
         """
         require_alike((saved, *others))
-        self.saved, self._notice = saved, notice
-        self._weights_from = " and ".join(str(own.weights_from) for own in (saved, *others))
+        self.saved, self._all_saved, self._notice = saved, (saved, *others), notice
         self._language = LanguageCheck(saved.profile) if saved.profile else None
-        self.device = chosen_device(device, error=SearchError)
-        self.precision = _precision(precision, self.device)
-        self.batch_size = batch_size or SLOTS[self.device.type]
-        self._half = self.precision == "bfloat16"
-        self.models = [self._placed(own.model) for own in (saved, *others)]
-        self.model = self.models[0]
-        self._search: Search = ModelSearch(
-            *self.models,
-            batch_size=batch_size,
-            half=self._half,
-            graphs=self.device.type == "cuda",
-            subwords=saved.target_subwords.id_bytes,
-        )
+        running: dict[str, Any] = {"precision": precision, "batch_size": batch_size, "threads": threads}
+        self._search: Search
+        if takes_ctranslate2(engine, self._all_saved, device=device, precision=precision):
+            self.engine, self.device, self._running = "ctranslate2", "cpu", {**running, "device": "cpu"}
+            torch, only = lambda: self._torch.search, engine == "ctranslate2"
+            self._search = CTranslate2Search(saved, torch=torch, only=only, **running, notice=notice)
+            self.batch_size = self._search.batch_size
+        else:
+            self.engine, self._running = "torch", {**running, "device": device}
+            self._search, self.device, self.batch_size = self._torch.search, self._torch.device, self._torch.batch_size
 
     @classmethod
     def load(
-        cls, model: Path | str, *others: Path | str, device: str = "auto", precision: str = "auto", batch_size: int = 0
+        cls,
+        model: Path | str,
+        *others: Path | str,
+        device: str = "auto",
+        precision: str = "auto",
+        batch_size: int = 0,
+        engine: str = "torch",
+        threads: int | None = None,
     ) -> Translator:
         """A trained model, ready to translate: a run folder, one of its checkpoints, or one that comes with heedful.
 
         ``others``: models that translate together with it; all must have the same subwords. A word's score is the mean
         of the log-probabilities that they give it, made to be a probability again.
         ``device``: auto, cpu, cuda or cuda:N. ``precision``: auto (bfloat16 on CUDA, else float32), bfloat16, float32
-        or float64. ``batch_size``: sentences decoded together; 0 leaves it to the device.
+        or float64. ``batch_size``: sentences decoded together; 0 leaves it to the device. ``engine``: torch;
+        ctranslate2, for CPUs: several times as fast, in int8 where precision is auto; or auto, which takes ctranslate2
+        where it is installed and can do what is asked for. ``threads``: of a CPU; None leaves it to the engine.
         """
-        return cls(*map(read_model, (model, *others)), device=device, precision=precision, batch_size=batch_size)
+        running: dict[str, Any] = {"device": device, "precision": precision, "batch_size": batch_size}
+        return cls(*map(known_model, (model, *others)), **running, engine=engine, threads=threads)
 
-    def _placed(self, model: Transformer) -> Transformer:
-        model = model.to(self.device, torch.float64 if self.precision == "float64" else torch.float32)
-        model.use(padded_attention(model.config))
-        return in_half_precision(model) if self._half else model
+    @functools.cached_property
+    def _torch(self) -> OnTorch:
+        """The models on torch, from when something first needs them."""
+        from heedful.search.on_torch import put_on_torch
+
+        return put_on_torch(*self._all_saved, **self._running)
+
+    @property
+    def model(self) -> Transformer:
+        """On torch, whatever translates; the first of several."""
+        return self._torch.models[0]
 
     @property
     def options(self) -> SearchOptions:
@@ -150,6 +162,8 @@ class Translator:
         if isinstance(lines, str):
             raise SearchError("translate takes a list of lines: give [text] for one")
         if glossary is not None:
+            from heedful.search.glossary import Glossary
+
             options = replace(options or self.options, glossary=Glossary(glossary).pairs)
         return [best[0].text for best in self.hypotheses(lines, options, split=split, as_is=as_is)]
 
@@ -235,6 +249,8 @@ class Translator:
         all_of_them = options.method == "beam" and options.n_best > 1
         asked = replace(options, n_best=options.beam_size) if all_of_them else options
         if options.glossary:
+            from heedful.search.glossary import with_terms
+
             terms = with_terms(list(waiting), asked, search=self._search, subwords=self._subwords)
             waiting = dict(zip(terms, waiting.values(), strict=True))
         finished: defaultdict[Errand, dict[int, list[Hypothesis]]] = defaultdict(dict)
@@ -252,7 +268,8 @@ class Translator:
         if not hypotheses and options.forbidden:
             raise SearchError("no translation is left: whatever the model could say holds a forbidden text")
         if not hypotheses:
-            raise SearchError(f"the scores of {self._weights_from} are not numbers: its training broke down")
+            weights_from = " and ".join(str(own.weights_from) for own in self._all_saved)
+            raise SearchError(f"the scores of {weights_from} are not numbers: its training broke down")
 
     def _restored(self, errand: Errand, parts: Sequence[np.ndarray]) -> str | None:
         """The text of a sentence's parts with all that was carried; None where a name got lost."""
@@ -279,9 +296,12 @@ class Translator:
 
     def scores(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Scored]:
         """What the model thinks of each target as a translation of its source."""
+        from heedful.search.scoring import scored_pairs
+
         most = min(MOST_READ_TOKENS, self._search.most_positions or MOST_READ_TOKENS)
         together = BATCHES_AT_ONCE * self.batch_size
-        return scored_pairs(self.models, pairs, self._subwords, most=most, together=together, half=self._half)
+        own = self._torch
+        return scored_pairs(own.models, pairs, self._subwords, most=most, together=together, half=own.half)
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Scored]:
         """What the model thinks of each target as a translation of its source."""
@@ -301,7 +321,7 @@ class Translator:
             report("translating", len(outputs), len(lines))
         seconds = time.perf_counter() - began
         speed = {"sentences_per_second": len(outputs) / seconds, "target_tokens_per_second": tokens / seconds}
-        return outputs, {"device": str(self.device), "seconds": seconds, **speed}
+        return outputs, {"device": str(self.device), "engine": self.engine, "seconds": seconds, **speed}
 
     def likelihood(
         self, sources: Sequence[str], references: Sequence[str], *, report: Report = _no_report
@@ -310,14 +330,9 @@ class Translator:
 
         Every sentence ends in one more subword and one more word.
         """
-        total, subwords, words = 0.0, 0, sum(len(line.split()) + 1 for line in references)
-        for done, scored in enumerate(self.scores(zip(sources, references, strict=True)), start=1):
-            total += scored.log_probability
-            subwords += scored.tokens
-            report("reading the references", done, len(references))
-        per = {"per_subword": perplexity(-total, subwords), "per_word": perplexity(-total, words)}
-        numbers = {**per, "log_probability": total, "subwords": subwords, "words": words}
-        return {name: number if math.isfinite(number) else None for name, number in numbers.items()}
+        from heedful.search.scoring import likelihood
+
+        return likelihood(self.scores(zip(sources, references, strict=True)), references, report=report)
 
     def does_capitals(self) -> bool | None:
         """Whether text in capitals is translated as other text is; None where nobody has tried and there is no text."""
@@ -331,8 +346,8 @@ class Translator:
 
     def attention(self, line: str, *, target: str | None = None, options: SearchOptions | None = None) -> AttentionMaps:
         """Every attention weight of a line and its best translation, or the one that is given."""
-        if len(self.models) > 1:
-            raise SearchError(f"attention is shown of one model, and these are {len(self.models)}: load one of them")
+        if (count := len(self._all_saved)) > 1:
+            raise SearchError(f"attention is shown of one model, and these are {count}: load one of them")
         parts = parts_of(clean_line(line), self.saved.source_subwords, most=MOST_SOURCE_TOKENS)
         if len(parts) != 1:
             raise SearchError("attention is shown for one sentence: the text is " + ("too long" if parts else "empty"))
@@ -381,11 +396,3 @@ class Translator:
 
 
 load = Translator.load
-
-
-def _precision(wanted: str, device: torch.device) -> str:
-    if wanted not in ("auto", *_PRECISIONS):
-        raise SearchError(f"precision {wanted}: must be auto, {', '.join(_PRECISIONS)}")
-    if computes_in_half(wanted, device, error=SearchError, setting="precision"):
-        return "bfloat16"
-    return "float32" if wanted == "auto" else wanted
