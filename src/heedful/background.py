@@ -12,6 +12,10 @@ Report = Callable[[str, int, int | None], None]
 """To be called with what is being done, how many are done, and of how many where that is known."""
 
 
+def no_report(stage: str, done: int, total: int | None) -> None:
+    """For whoever does not want to know."""
+
+
 def in_background(items: Iterable[T], *, ahead: int = 4, name: str | None = None) -> Generator[T, None, None]:
     """The same items, made by another thread at most so many ahead; what it raises is raised here.
 

@@ -296,13 +296,7 @@ def locked(folder: Path, *, error: _ErrorType, busy: str) -> Iterator[None]:
         return
     path = folder / LOCK
     while True:
-        with path.open("a") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise error(busy) from None
-            except OSError:  # a file system without locks: nothing can be known
-                pass
+        with locked_file(path, error=error, busy=busy) as lock:
             if not _is_open_file(path, lock):  # its last holder removed it after we had opened it
                 continue
             try:
@@ -311,6 +305,20 @@ def locked(folder: Path, *, error: _ErrorType, busy: str) -> Iterator[None]:
                 if _is_open_file(path, lock) and not path.stat().st_size:  # one with contents is somebody else's
                     path.unlink()
             return
+
+
+@contextlib.contextmanager
+def locked_file(path: Path, *, error: _ErrorType, busy: str) -> Iterator[IO[bytes]]:
+    """A file to append to, made where there is none, that no other process locks while the block runs."""
+    with path.open("ab") as file:
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise error(busy) from None
+            except OSError:  # a file system without locks: nothing can be known
+                pass
+        yield file
 
 
 def _is_open_file(path: Path, file: IO[Any]) -> bool:

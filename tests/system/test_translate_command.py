@@ -75,7 +75,8 @@ def test_arguments_a_file_and_standard_input_give_the_same(
     assert run("translate", *options, given="\n".join(lines)).stdout == expected
     to_file = run("translate", *options, "--input", tmp_path / "input.gz", "--output", tmp_path / "x")
     assert (to_file.returncode, to_file.stdout) == (0, "")
-    assert "translated 1 of 9 lines" in to_file.stderr
+    assert "translated 0 of 9 lines" in to_file.stderr
+    assert "translated 9 of 9 lines" in to_file.stderr
     assert (tmp_path / "x").read_text() == expected
     code, _, errors = run_here(capsys, "translate", *options, "ba", "--output", tmp_path / "x")
     assert code == 2

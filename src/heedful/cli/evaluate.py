@@ -101,7 +101,7 @@ def _of_model(
     options = search.options(translator)
     spoken = languages(translator.saved.description)
     facts: dict[str, Any] = {"search": options, "language": spoken and spoken.target}
-    with progress(unit="sentences", quiet=quiet) as report:
+    with progress(unit="sentences", quiet=quiet, speed=True) as report:
         if perplexity:  # first: it may refuse a reference
             facts["perplexity"] = translator.likelihood(sources, test.references, report=report)
         outputs, speed = translator.measured(sources, options=options, report=report)

@@ -31,6 +31,7 @@ from heedful.files import COMPRESSED, new_file, require_free
 T = TypeVar("T")
 SECONDS_BETWEEN_LINES = 10.0
 """Where there is no terminal to draw a bar on."""
+_SECONDS_BEFORE_PACE = 2.0
 _WIDTH_WITHOUT_TERMINAL = 200
 """A file or a pipe has no width; a table is never folded there."""
 _NARROWEST, _WIDEST = 20, 1000
@@ -144,41 +145,60 @@ def say_error(text: str) -> None:
 
 
 @contextlib.contextmanager
-def progress(*, unit: str, quiet: bool) -> Iterator[Report]:
-    """Say on standard error how far work is: bars on a terminal, a line now and then elsewhere, nothing when quiet."""
+def progress(*, unit: str, quiet: bool, speed: bool = False) -> Iterator[Report]:
+    """Say on standard error how far work is: bars on a terminal, a line now and then elsewhere, nothing when quiet.
+
+    ``speed``: and how fast it goes, and how much time is left. What the first report of a stage says was done before.
+    """
     if quiet:
         yield lambda *_: None
         return
     if not sys.stderr.isatty():
-        yield _lines(unit)
+        yield _lines(unit, speed=speed)
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     stages, units = TextColumn("{task.description}", markup=False), TextColumn(unit, markup=False)
-    columns = (stages, BarColumn(), MofNCompleteColumn(), units, TimeElapsedColumn())
+    pace = TextColumn("{task.fields[pace]}", markup=False)
+    columns = (stages, BarColumn(), MofNCompleteColumn(), units, TimeElapsedColumn(), pace)
     with Progress(*columns, console=console(stderr=True)) as bars:
-        tasks = {}
+        tasks, begun = {}, {}
 
         def report(stage: str, done: int, total: int | None) -> None:
             if stage not in tasks:
                 for task in tasks.values():
                     bars.stop_task(task)
-                tasks[stage] = bars.add_task(stage, total=total)
-            bars.update(tasks[stage], completed=done, total=total)
+                tasks[stage], begun[stage] = bars.add_task(stage, total=total, pace=""), (time.monotonic(), done)
+            pace = _pace(begun[stage], done, total) if speed else ""
+            bars.update(tasks[stage], completed=done, total=total, pace=pace)
 
         yield report
 
 
-def _lines(unit: str) -> Report:
-    said, at = ("", False), 0.0
+def _pace(begun: tuple[float, int], done: int, total: int | None) -> str:
+    """As in "81.3/s, 2.5 hours left"; ``begun``: when, and what was done by then."""
+    from heedful.report.charts import duration_text
+
+    seconds, new = time.monotonic() - begun[0], done - begun[1]
+    if not new or seconds < _SECONDS_BEFORE_PACE:
+        return ""
+    left = f", {duration_text((total - done) * seconds / new)} left" if total is not None and done < total else ""
+    return f"{new / seconds:,.1f}/s{left}"
+
+
+def _lines(unit: str, *, speed: bool) -> Report:
+    said, at, begun = ("", False), 0.0, (0.0, 0)
 
     def report(stage: str, done: int, total: int | None) -> None:
-        nonlocal said, at
+        nonlocal said, at, begun
+        if said[0] != stage:
+            begun = time.monotonic(), done
         finished = total is not None and done >= total
         if said == (stage, finished) and (finished or time.monotonic() - at < SECONDS_BETWEEN_LINES):
             return
         said, at = (stage, finished), time.monotonic()
-        say(f"{stage} {done:,}{f' of {total:,}' if total is not None else ''} {unit}")
+        pace = _pace(begun, done, total) if speed else ""
+        say(f"{stage} {done:,}{f' of {total:,}' if total is not None else ''} {unit}{f', {pace}' if pace else ''}")
 
     return report
 

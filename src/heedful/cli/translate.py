@@ -5,35 +5,40 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from contextlib import AbstractContextManager
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from heedful import __version__
+from heedful.cli.long_texts import SHARD_LINES, LongText, lines_of_shard, resumed_text, whole_text
 from heedful.cli.model_options import EnsembleOptions, SearchChoices
 from heedful.cli.options import AsJson, Flag, Overwrite, Quiet, more, whole_number
 from heedful.cli.standard_input import standard_input
-from heedful.cli.terminal import new_text, print_json, print_text, progress, require_place, say
+from heedful.cli.terminal import print_json, print_text, progress, require_place, say
 from heedful.errors import SearchError, TextError
 from heedful.text.carrying import differing_numerals
-from heedful.text.reading import require_readable, text_lines
+from heedful.text.reading import require_readable, text_facts, text_lines
 from heedful.text.sentences import Split
 
 if TYPE_CHECKING:
     from heedful.search.glossary import Glossary
+    from heedful.search.options import SearchOptions
     from heedful.search.translator import Translation, Translator
 
 
 _MORE = more("about the output")
 _MOST_NAMED = 20
-"""Terms of a glossary that could not be placed."""
 
 
 def translate(
     *text: str,
     input_: Annotated[Path | None, Parameter(name="--input")] = None,
     output: Path | None = None,
+    resume: Flag = False,
+    shard: str | None = None,
     n_best: Annotated[int, whole_number(1, 1000), _MORE] = 1,
     scores: Annotated[Flag, _MORE] = False,
     alignment: Annotated[Flag, _MORE] = False,
@@ -63,6 +68,10 @@ def translate(
         text: What to translate; each argument may have many lines.
         input_: A text file, plain or compressed (.gz, .xz, .zst), instead.
         output: Write here instead of standard output.
+        resume: Go on where the same command was stopped, by whatever it was, or begin: the lines so far are kept in
+            OUTPUT.part. Another input, model or option than before is refused.
+        shard: Translate one part of --input, such as 2/8, the second of eight, so that several GPUs or machines share
+            the work, each with its own --output. These, one after the other, are the translation of the whole.
         n_best: Translations of each line, best first; those that read the same are given once. Searched with that many
             beams and 12 more unless --beam-size is given.
         scores: Print each translation's score: the logarithm of its probability, divided by the length penalty.
@@ -79,48 +88,67 @@ def translate(
 
     Examples:
         heedful translate "A dog runs through the snow."
-        heedful translate --model run --input news.en --output news.de --batch-size 64
+        heedful translate --model run --input news.en --output news.de --resume
     """
     if text and input_:
         raise SearchError("give text or --input, not both")
     if alignment_layer is not None and not alignment:
         raise SearchError(f"--alignment-layer {alignment_layer}: for --alignment alone; give both")
+    if resume and overwrite:
+        raise SearchError("--resume goes on with what is there, --overwrite replaces it: give one of them")
     if output:
-        require_place(output, overwrite=overwrite)
+        require_place(output, overwrite=overwrite or resume)
     asked = search.asked(n_best=n_best)  # what cannot be honoured is said before the model is loaded
     if glossary and asked["method"] != "beam":
         raise SearchError(f"--glossary: for beam search alone, and this is {asked['method']} search")
     terms = _terms(glossary)
-    total = _count_lines(input_) if input_ else len(text) or None
+    facts = _facts(input_) if input_ else None
+    if (resume or shard) and not (facts and output):
+        needing = "--resume" if resume else "--shard"
+        raise SearchError(f"{needing}: for --input FILE, which no pipe is, with --output FILE; give both")
+    span = lines_of_shard(shard, facts[0]) if facts else range(0)
+    if shard and not span:
+        say(f"--shard {shard} has no lines: parts are cut at multiples of {SHARD_LINES} lines", quiet=quiet)
     translator = model.translator(engine="auto")
     options = replace(search.options(translator, n_best=n_best), glossary=terms.pairs if terms else ())
-    blocks: Iterable[Iterable[str]] = [text_lines(input_)] if input_ else [text]
-    if not text and not input_:
-        blocks = standard_input(greeting=_greeting(model, translator))
-    as_is = as_is or alignment
-    done, any_text, unplaced = 0, False, []
-    with new_text(output) as write, progress(unit="lines", quiet=quiet or not input_) as report:
-        for block in blocks:
-            given, sources = itertools.tee(block)
-            found = translator.hypotheses(given, options, prefix=prefix, first=done, split=split, as_is=as_is)
-            for translations, source in zip(found, sources, strict=True):
-                done += 1
-                any_text = any_text or any(map(str.isalpha, source))
-                aligned = None
-                if alignment:
-                    aligned = translator.alignments(source, translations, layer=alignment_layer, split=split)
-                missing = [terms.unplaced(source, found.text) for found in translations] if terms else None
-                unplaced += [(done, *pair) for pair in missing[0].items()] if missing else []
-                if as_json:
-                    write(_as_json(done, source, translations, aligned, missing))
-                else:
-                    for line in _columns(done, translations, aligned, numbered=n_best > 1, scores=scores):
-                        write(line)
-                report("translated", done, total)
+    around = {"prefix": prefix, "split": split, "as_is": as_is or alignment}
+    shown = {"alignment": alignment, "alignment_layer": alignment_layer, "scores": scores, "json": as_json}
+    text_asked = {"input": facts, "shard": shard, **around, **shown}
+    record = {"precision": model.precision, **text_asked, **asdict(options)} if resume else None
+    done, any_text, unplaced = 0, False, _Unplaced()
+    with (
+        _written(output, translator, record, lines=len(span)) as written,
+        progress(unit="lines", quiet=quiet or not input_, speed=True) as report,
+    ):
+        if facts:
+            report("translated", written.lines, len(span))
+        first = span.start + written.lines
+        blocks: Iterable[Iterable[str]] = [text]
+        if input_:
+            blocks = [itertools.islice(text_lines(input_), first, span.stop if facts else None)]
+        elif not text:
+            blocks = standard_input(greeting=_greeting(model, translator))
+        for number, source, translations in _translated(translator, blocks, options, first=first, **around):
+            any_text = any_text or any(map(str.isalpha, source))
+            aligned = None
+            if alignment:
+                aligned = translator.alignments(source, translations, layer=alignment_layer, split=split)
+            missing = [terms.unplaced(source, found.text) for found in translations] if terms else None
+            unplaced.add(number, missing[0] if missing else {})
+            if as_json:
+                written.write(_as_json(number, source, translations, aligned, missing))
+            else:
+                for line in _columns(number, translations, aligned, numbered=n_best > 1, scores=scores):
+                    written.write(line)
+            done = number - span.start
+            if done % translator.lines_together == 0:
+                written.keep(done)
+            report("translated", done, len(span) if facts else None)
+        if resume and written.lines == len(span):
+            say(f"{output} is complete: there is nothing left to do", quiet=quiet)
     if done and not any_text:
         say("there was nothing to translate: the input is empty, or holds numbers and signs alone", quiet=quiet)
-    if unplaced:
-        say(_unplaced(unplaced), quiet=quiet)
+    unplaced.tell(quiet=quiet)
 
 
 def _terms(path: Path | None) -> Glossary | None:
@@ -131,10 +159,49 @@ def _terms(path: Path | None) -> Glossary | None:
     return read_glossary(path)
 
 
-def _unplaced(terms: list[tuple[int, str, str]]) -> str:
-    shown = [f"line {line:,}: {term} → {translation}" for line, term, translation in terms[:_MOST_NAMED]]
-    more = f"; and {len(terms) - _MOST_NAMED:,} more, which --json names" if len(terms) > _MOST_NAMED else ""
-    return f"these words of the glossary could not be placed: {'; '.join(shown)}{more}"
+def _written(
+    output: Path | None, translator: Translator, asked: dict[str, Any] | None, *, lines: int
+) -> AbstractContextManager[LongText]:
+    """Where the lines go. ``asked``: what a translation that is resumed must have been asked for."""
+    if output is None or asked is None:
+        return whole_text(output)
+    models = [saved.fingerprint for saved in translator.all_saved]
+    device = str(translator.device).partition(":")[0]
+    made_by = {"heedful": __version__, "models": models, "engine": translator.engine, "device": device}
+    return resumed_text(output, {**made_by, **asked}, lines=lines)
+
+
+def _translated(
+    translator: Translator, blocks: Iterable[Iterable[str]], options: SearchOptions, *, first: int, **around: Any
+) -> Iterator[tuple[int, str, list[Translation]]]:
+    """Each line with its number, from 1, and its translations."""
+    for block in blocks:
+        given, sources = itertools.tee(block)
+        found = translator.hypotheses(given, options, first=first, **around)
+        for translations, source in zip(found, sources, strict=True):
+            first += 1
+            yield first, source, translations
+
+
+class _Unplaced:
+    """Terms of a glossary that could not be placed: some are named, the others counted."""
+
+    def __init__(self) -> None:
+        self._shown: list[str] = []
+        self._more = 0
+
+    def add(self, line: int, terms: dict[str, str]) -> None:
+        for term, translation in terms.items():
+            if len(self._shown) < _MOST_NAMED:
+                self._shown.append(f"line {line:,}: {term} → {translation}")
+            else:
+                self._more += 1
+
+    def tell(self, *, quiet: bool) -> None:
+        more = f"; and {self._more:,} more, which --json names" if self._more else ""
+        if self._shown:
+            said = "; ".join(self._shown)
+            say(f"these words of the glossary could not be placed: {said}{more}", quiet=quiet)
 
 
 def _greeting(model: EnsembleOptions, translator: Translator) -> str:
@@ -200,12 +267,12 @@ def score(
         heedful score --model run --source news.en --target news.de
         heedful score --model run --source news.en --target news.de --json > scores.jsonl
     """
-    total, _ = map(_count_lines, (source, target))  # what cannot be read is said before the model is loaded
+    read, _ = map(_facts, (source, target))  # what cannot be read is said before the model is loaded
     from heedful.evaluation.translation_scores import perplexity
 
     translator = model.translator()
     count, sum_, tokens, words = 0, 0.0, 0, 0
-    with progress(unit="pairs", quiet=quiet) as report:
+    with progress(unit="pairs", quiet=quiet, speed=True) as report:
         kept, given = itertools.tee(_pairs(source, target))
         for scored, (_, line) in zip(translator.scores(given), kept, strict=True):
             count, sum_, tokens = count + 1, sum_ + scored.log_probability, tokens + scored.tokens
@@ -218,7 +285,7 @@ def score(
                 print_json(facts | {"subwords": listed}, indent=None)
             else:
                 print_text(f"{scored.log_probability:.4f}\t{own:.4f}")
-            report("scored", count, total)
+            report("scored", count, read[0] if read else None)
     per_subword, per_word = perplexity(-sum_, tokens), perplexity(-sum_, words)
     if as_json:
         whole = {"model": model.named().model, "pairs": count, "log_probability": sum_, "subwords": tokens}
@@ -236,7 +303,7 @@ def _pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
         yield line, translation
 
 
-def _count_lines(path: Path) -> int | None:
-    """How many lines a file has, for a progress bar, once all can be read; None for a pipe, which can be read once."""
+def _facts(path: Path) -> tuple[int, str] | None:
+    """How many lines a file has and their hash, once all can be read; None for a pipe, which can be read once."""
     require_readable(path)
-    return sum(1 for _ in text_lines(path)) if path.is_file() else None
+    return text_facts(path) if path.is_file() else None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +53,14 @@ class SavedModel:
                 f"{self.run} was trained for {self.description.task}, and writes no text: see heedful --help"
             )
         return self.target_vocabulary
+
+    @property
+    def fingerprint(self) -> str:
+        """The hash of all that its translations depend on."""
+        around = repr((self.profile, self.description.languages))
+        subwords = self.source_subwords.sha256, self.target_subwords.sha256
+        parts = (weights_sha256(self.weights_from), *subwords, around)
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     @functools.cached_property
     def model(self) -> Transformer:

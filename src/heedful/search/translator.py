@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from heedful.background import Report
+from heedful.background import Report, no_report
 from heedful.errors import SearchError
 from heedful.evaluation.alignments import located_words, pharaoh
 from heedful.runs.saved import SavedModel, known_model
@@ -63,10 +63,6 @@ _ALIKE = 0.8
 _BREAKS = {*map(chr, range(32)), "\x7f", "\x85", "\u2028", "\u2029"}
 
 
-def _no_report(stage: str, done: int, total: int | None) -> None:
-    pass
-
-
 class Translator:
     """A trained model, or several together, that translate text.
 
@@ -92,11 +88,11 @@ class Translator:
         and that stops nothing. For the rest see `load`.
         """
         require_alike((saved, *others))
-        self.saved, self._all_saved, self._notice = saved, (saved, *others), notice
+        self.saved, self.all_saved, self._notice = saved, (saved, *others), notice
         self._language = LanguageCheck(saved.profile) if saved.profile else None
         running: dict[str, Any] = {"precision": precision, "batch_size": batch_size, "threads": threads}
         self._search: Search
-        if takes_ctranslate2(engine, self._all_saved, device=device, precision=precision):
+        if takes_ctranslate2(engine, self.all_saved, device=device, precision=precision):
             self.engine, self.device, self._running = "ctranslate2", "cpu", {**running, "device": "cpu"}
             torch, only = lambda: self._torch.search, engine == "ctranslate2"
             self._search = CTranslate2Search(saved, torch=torch, only=only, **running, notice=notice)
@@ -133,12 +129,17 @@ class Translator:
         """The models on torch, from when something first needs them."""
         from heedful.search.on_torch import put_on_torch
 
-        return put_on_torch(*self._all_saved, **self._running)
+        return put_on_torch(*self.all_saved, **self._running)
 
     @property
     def model(self) -> Transformer:
         """On torch, whatever translates; the first of several."""
         return self._torch.models[0]
+
+    @property
+    def lines_together(self) -> int:
+        """Lines that are read, sorted by length and translated before their output appears."""
+        return BATCHES_AT_ONCE * self.batch_size
 
     @property
     def options(self) -> SearchOptions:
@@ -189,7 +190,7 @@ class Translator:
         if broken := _BREAKS.intersection(prefix):
             raise SearchError(f"the prefix {prefix!r:.80} holds {min(broken)!a}: a translation is one line of text")
         lines = iter(lines)
-        while block := list(itertools.islice(lines, BATCHES_AT_ONCE * self.batch_size)):
+        while block := list(itertools.islice(lines, self.lines_together)):
             apart = [self._apart(text, split=split, as_is=as_is) for text in block]
             self._tell(block, apart, first, as_is=as_is)
             yield from self._block(apart, options, prefix=prefix, first=first)
@@ -268,7 +269,7 @@ class Translator:
         if not hypotheses and options.forbidden:
             raise SearchError("no translation is left: whatever the model could say holds a forbidden text")
         if not hypotheses:
-            weights_from = " and ".join(str(own.weights_from) for own in self._all_saved)
+            weights_from = " and ".join(str(own.weights_from) for own in self.all_saved)
             raise SearchError(f"the scores of {weights_from} are not numbers: its training broke down")
 
     def _restored(self, errand: Errand, parts: Sequence[np.ndarray]) -> str | None:
@@ -299,8 +300,7 @@ class Translator:
         from heedful.search.scoring import scored_pairs
 
         most = min(MOST_READ_TOKENS, self._search.most_positions or MOST_READ_TOKENS)
-        together = BATCHES_AT_ONCE * self.batch_size
-        own = self._torch
+        together, own = self.lines_together, self._torch
         return scored_pairs(own.models, pairs, self._subwords, most=most, together=together, half=own.half)
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Scored]:
@@ -310,7 +310,7 @@ class Translator:
         return list(self.scores(zip(sources, targets, strict=True)))
 
     def measured(
-        self, lines: Sequence[str], *, options: SearchOptions | None = None, report: Report = _no_report
+        self, lines: Sequence[str], *, options: SearchOptions | None = None, report: Report = no_report
     ) -> tuple[list[str], dict[str, str | float]]:
         """The best translation of each line as it is; and how fast they came, and where. Tokens: subwords and END."""
         outputs: list[str] = []
@@ -324,7 +324,7 @@ class Translator:
         return outputs, {"device": str(self.device), "engine": self.engine, "seconds": seconds, **speed}
 
     def likelihood(
-        self, sources: Sequence[str], references: Sequence[str], *, report: Report = _no_report
+        self, sources: Sequence[str], references: Sequence[str], *, report: Report = no_report
     ) -> dict[str, float | None]:
         """How probable the model finds the references, as JSON has it: null for what is not finite.
 
@@ -346,7 +346,7 @@ class Translator:
 
     def attention(self, line: str, *, target: str | None = None, options: SearchOptions | None = None) -> AttentionMaps:
         """Every attention weight of a line and its best translation, or the one that is given."""
-        if (count := len(self._all_saved)) > 1:
+        if (count := len(self.all_saved)) > 1:
             raise SearchError(f"attention is shown of one model, and these are {count}: load one of them")
         parts = parts_of(clean_line(line), self.saved.source_subwords, most=MOST_SOURCE_TOKENS)
         if len(parts) != 1:

@@ -12,6 +12,7 @@ This module does not know of pairs or of languages.
 from __future__ import annotations
 
 import gzip
+import hashlib
 import lzma
 import os
 import stat
@@ -61,6 +62,15 @@ def text_lines(path: Path) -> Iterator[str]:
         for line in block:
             assert line is not None, "a bad line has been refused"
             yield line
+
+
+def text_facts(path: Path) -> tuple[int, str]:
+    """How many lines a text file has, and the hash of its text, however it is compressed; a bad line is refused."""
+    count, digest = 0, hashlib.sha256()
+    for block in line_blocks(path, on_bad_line=_refuse_file):
+        count += len(block)
+        digest.update("".join(f"{line}\n" for line in block).encode())
+    return count, digest.hexdigest()
 
 
 def read_lines(path: Path) -> list[str]:
