@@ -24,6 +24,7 @@ OPTIONS = {
     "two files": TWO_FILES,
     "words cut at random": [*TWO_FILES, "--bpe-dropout", "0.15", "--copies", "3", "--seed", "7"],
     "versions": ["b.tsv", "--augment", "upper=0.25", "joined=0.333333333333", "--augment", "typos=1"],
+    "tags": ["b.tsv@2", "b.tsv@3@0.5", "--tag", "bt=b.tsv@3", "--tag", "later"],
     "a long limit, many digits": [*TWO_FILES, "--max-length", "1000000", "--max-ratio", "2.3333333333333"],
     "weights": ["--source", "a.en@2.5", "--target", "a.de@2.5", "--tsv", "b.tsv@0.333333333333", "--tsv", "b.tsv@2"],
     "names like weights": ["--tsv", "b.tsv@3", "--tsv", "b.tsv@3@2", "--tsv", "b.tsv@3.0"],

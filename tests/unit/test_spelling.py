@@ -108,7 +108,7 @@ def test_exactly_the_outputs_that_hold_a_forbidden_text_are_refused(data: st.Dat
 )
 def test_a_text_is_forbidden_as_a_whole_word_however_it_is_spelled(output: str, text: str, allowed: bool) -> None:
     data = output.encode()
-    for cut in range(0, len(data) + 1, 3):
+    for cut in range(1, len(data), 3):
         subwords = [b"", b"", b"", data[:cut], data[cut:], *(bytes([byte]) for byte in data)]
         forbidden = spelling_of([text], subwords)
         assert may_be_said(forbidden, [3, 4]) == allowed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import time
@@ -54,6 +55,7 @@ def prepare(
     test_pairs: Annotated[int, number(BOUNDS["test_pairs"], whole=True)] = 0,
     exclude: Repeated = (),
     augment: Annotated[Repeated, Parameter(consume_multiple=True)] = (),
+    tag: Annotated[Repeated, _MORE_TEXT] = (),
     vocab_size: Annotated[int | None, number(BOUNDS["vocab_size"], whole=True)] = None,
     separate_vocabularies: Annotated[Flag, _MORE_SUBWORDS] = False,
     tokenizer: Path | None = None,
@@ -102,6 +104,8 @@ def prepare(
             upper: in capitals; title: as a Title Like This; typos: small typing errors in the source; copy: a name, a
             number, an amount or the like in both sides, which is to be copied; joined: two to four neighbouring
             sentences as one line. What is validated or tested on stays as it is.
+        tag: Put a tag before each source of a file, so that a model knows where it comes from, as in --tag bt=FILE for
+            sources that a model wrote: one subword, which no text becomes. --tag bt alone keeps a place for it.
         vocab_size: Subwords in the vocabulary; when not given, what suits the text: 5,000 for 4 MB of both sides
             together, and more with the power 0.35 of the size, 37,000 at most.
         separate_vocabularies: One vocabulary for each side instead of a shared one.
@@ -131,7 +135,7 @@ def prepare(
     fields, chosen = (source_field, target_field), _columns(columns)
     if chosen and not (tsv or valid_tsv):
         raise TextError(f"--columns {columns}: there is no TSV file to take columns of")
-    corpora = _corpora("", source, target, tsv, jsonl, fields, chosen)
+    corpora = _tagged(_corpora("", source, target, tsv, jsonl, fields, chosen), tag)
     validation = _corpora("valid-", valid_source, valid_target, valid_tsv, valid_jsonl, fields, chosen)
     learned = TASKS[task or ("parsing" if trees else "translation")]
     if texts := corpora + validation if learned is PARSING else (*trees, *valid_trees):
@@ -153,6 +157,7 @@ def prepare(
         bpe_dropout=bpe_dropout,
         copies=copies,
         augment=_rates(augment),
+        tags=tuple(text.partition("=")[0] for text in tag),
         seed=seed,
     )
     began = time.monotonic()
@@ -191,6 +196,21 @@ def _corpora(
 
 def _trees(names: _Names) -> tuple[ParallelText, ...]:
     return tuple(pairs.trees(path, weight or 1.0) for path, weight in map(_weighted, names))
+
+
+def _tagged(corpora: tuple[ParallelText, ...], tags: _Names) -> tuple[ParallelText, ...]:
+    """``bt=FILE``: the corpora, those of the file with the tag."""
+    for text in tags:
+        name, equals, file = text.partition("=")
+        path = _weighted(file)[0]
+        if equals and not any(path in corpus.paths for corpus in corpora):
+            raise TextError(f"--tag {text[:_LONGEST]}: {str(path)[:_LONGEST]} is none of the files to train on")
+        if twice := [corpus.tag for corpus in corpora if equals and path in corpus.paths and corpus.tag]:
+            raise TextError(f"--tag {text[:_LONGEST]}: the file has the tag {twice[0]} already")
+        corpora = tuple(
+            dataclasses.replace(corpus, tag=name) if equals and path in corpus.paths else corpus for corpus in corpora
+        )
+    return corpora
 
 
 def _rates(texts: _Names) -> dict[str, float]:

@@ -109,6 +109,8 @@ class TextRecord:
     """The source's and the target's file, or the one file of both."""
     fields: tuple[str, ...] = ()
     """The source's and the target's field of JSON lines, or column of TSV where it has more than two."""
+    tag: str = ""
+    """What stands before its sources, if anything does."""
 
     def __post_init__(self) -> None:
         found = len(self.paths), len(self.fields)
@@ -144,6 +146,8 @@ class RequestRecord:
     bpe_dropout: float | None = None
     copies: int | None = None
     augment: dict[str, float] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    """All that the vocabulary has, whether a text has them or not."""
     seed: int | None = None
 
 

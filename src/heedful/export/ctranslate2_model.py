@@ -65,7 +65,7 @@ def _specification(saved: SavedModel, storage: str) -> Any:
     _put_matrix(spec.decoder.embeddings, weights, "embedding.weight")
     _put_matrix(spec.decoder.projection, weights, "embedding.weight")
     spec.decoder.projection.bias = np.zeros(len(weights["embedding.weight"]), np.float32)
-    spec.decoder.projection.bias[[PAD, START]] = NEVER
+    spec.decoder.projection.bias[[PAD, START, *saved.target_subwords.tags.values()]] = NEVER
     sinusoids = _array(positional_encoding(POSITIONS, model.d_model))
     for side, name, stack in (("source", "encoder", spec.encoder), ("target", "decoder", spec.decoder)):
         stack.scale_embeddings = True

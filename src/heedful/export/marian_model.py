@@ -77,7 +77,7 @@ def _marian_weights(saved: SavedModel) -> dict[str, Tensor]:
     order = torch.cat([torch.arange(0, d, 2), torch.arange(1, d, 2)])
     embedding = ours.pop("embedding.weight")
     bias = torch.zeros(1, len(embedding))
-    bias[0, [PAD, START]] = NEVER
+    bias[0, [PAD, START, *saved.target_subwords.tags.values()]] = NEVER
     theirs = {"model.shared.weight": embedding[:, order], "final_logits_bias": bias}
     for name, value in ours.items():
         place, kind = f"model.{name}".rsplit(".", 1)

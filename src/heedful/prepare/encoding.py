@@ -23,7 +23,7 @@ from heedful.tasks import TRANSLATION, Task
 from heedful.text.bpe_dropout import RandomCuts
 from heedful.text.cleaning import Ledger, Rules, length_verdicts
 from heedful.text.closed_vocabulary import ClosedVocabulary, Vocabulary, load_vocabulary
-from heedful.text.subwords import FILE_NAME, Subwords, sensible_vocab_size
+from heedful.text.subwords import FILE_NAME, Subwords, sensible_vocab_size, tag_of
 
 SAMPLE_PAIRS, _SAMPLE_BYTES = 500_000, 100_000_000
 """The vocabulary is learned from at most so much text: more changes it little, and learning needs about a kilobyte of
@@ -47,6 +47,22 @@ class Vocabularies:
     """How they came to be, for the report."""
     notes: list[str] = field(default_factory=list)
 
+    def with_tags(self, names: Sequence[str]) -> Vocabularies:
+        """These with tags for the source; one that is shared is still shared."""
+        source = self.sides["source"]
+        if not names or not isinstance(source, Subwords):
+            return self
+        tagged = source.with_tags(names)
+        notes = [*self.notes]
+        if tagged is not source and "reused_from" in self.trained:
+            notes.append(f"{self.trained['reused_from']} has no such tag: --init cannot take a model with its subwords")
+        return Vocabularies({"source": tagged, "target": tagged if self.shared else self.sides["target"]},
+                            self.trained, notes)  # fmt: skip
+
+    def tag_bytes(self, name: str) -> bytes:
+        """The id of a tag of the source as it is stored; nothing where there is no name."""
+        return np.array([self.sides["source"].tags[tag_of(name)]], self.id_type).tobytes() if name else b""
+
     @property
     def shared(self) -> bool:
         return self.sides["source"] is self.sides["target"]
@@ -66,7 +82,7 @@ def given_vocabularies(folder: Path, *, task: Task = TRANSLATION) -> Vocabularie
     if not os.path.isdir(folder):  # noqa: PTH112 (Path.is_dir raises for a name that is too long)
         raise SubwordError(f"there is no folder {folder} to take a vocabulary from")
     if all((folder / name / FILE_NAME).is_file() for name in _SEPARATE.values()):
-        sides = {side: load_vocabulary(folder / name) for side, name in _SEPARATE.items()}
+        sides: dict[str, Vocabulary] = {side: load_vocabulary(folder / name) for side, name in _SEPARATE.items()}
     else:
         shared = Subwords.load(folder / _SHARED if (folder / _SHARED / FILE_NAME).is_file() else folder)
         sides = dict.fromkeys(SIDES, shared)
@@ -80,6 +96,7 @@ def new_vocabularies(
     kept: np.ndarray,
     *,
     vocab_size: int | None,
+    tags: int,
     separate: bool,
     closed: Callable[[Iterable[str]], ClosedVocabulary] | None,
     sample_pairs: int,
@@ -89,7 +106,8 @@ def new_vocabularies(
 ) -> Vocabularies:
     """Subwords learned from the pairs that are kept and their versions, or from a seeded sample where they are many.
 
-    ``closed``: makes the target's vocabulary of its lines, all of them, where that is not of subwords.
+    ``tags``: so many will be added, which ``vocab_size`` counts too. ``closed``: makes the target's vocabulary of its
+    lines, all of them, where that is not of subwords.
     """
     pairs, total_bytes = int(kept.sum()), sum(spool.bytes.values())
     kept_bytes = total_bytes * pairs // max(1, spool.pairs)
@@ -103,7 +121,8 @@ def new_vocabularies(
 
     def learned(what: str, *sides: str) -> Subwords:
         lines = _lines(spool, chosen, sides=sides, augmentation=augmentation, reached=reached)
-        return _learned(lines, vocab_size, sum(spool.bytes[side] for side in sides), notes, what)
+        size = vocab_size and vocab_size - tags * ("source" in sides)
+        return _learned(lines, size, sum(spool.bytes[side] for side in sides), notes, what)
 
     if closed is not None:
         target = closed(_lines(spool, kept, sides=("target",), augmentation=None, reached=reached))
@@ -208,25 +227,31 @@ class _Encoder:
     writer: SplitWriter
     counts: dict[str, SideCounts]
     dtype: np.dtype
+    leads: Sequence[bytes]
+    """For each corpus the ids that stand before its sources: its tag's, or none."""
 
     def plain(self, block: SpoolBlock) -> tuple[dict[str, list[bytes]], Sides]:
         """The ids of both sides, cut as usual, and the tokens of each pair."""
-        raw = {side: _raw(own, block.texts[side], self.dtype) for side, own in self.vocabularies.sides.items()}
+        raw = {side: self._ids(own, block, side) for side, own in self.vocabularies.sides.items()}
         source, target = (np.fromiter(map(len, raw[side]), np.int64, len(block)) for side in SIDES)
         return raw, (source // self.dtype.itemsize + 1, target // self.dtype.itemsize + 1)
 
     def write(self, block: SpoolBlock, raw: dict[str, list[bytes]]) -> None:
-        """Store and count pairs, their words cut anew where that was asked for."""
-        if self.cuts:
-            most = (self.rules.max_length - 1) * self.dtype.itemsize
-            anew = (
-                (side, _cut_anew(own, block.texts[side], raw[side], self.dtype, most))
-                for side, own in self.cuts.items()
-            )
-            raw = raw | dict(anew)
+        """Store and count pairs, their words cut anew where that was asked for, unless that makes them too long."""
+        most = (self.rules.max_length - 1) * self.dtype.itemsize
+        for side, own in (self.cuts or {}).items():
+            both = zip(self._ids(own, block, side), raw[side], strict=True)
+            raw = raw | {side: [ids if len(ids) <= most else usual for ids, usual in both]}
         for side in SIDES:
             self.counts[side].add(block.texts[side], raw[side], dtype=self.dtype)
         self.writer.add(**raw, lines=block.lines, corpora=np.full(len(block), block.corpus))
+
+    def _ids(self, vocabulary: Vocabulary | RandomCuts, block: SpoolBlock, side: str) -> list[bytes]:
+        raw = vocabulary.encode_raw(block.texts[side])
+        if self.dtype != vocabulary.dtype:
+            raw = [np.frombuffer(ids, vocabulary.dtype).astype(self.dtype).tobytes() for ids in raw]
+        tag = self.leads[block.corpus] if side == "source" else b""
+        return [tag + ids for ids in raw] if tag else raw
 
 
 def encoded_text(
@@ -247,7 +272,8 @@ def encoded_text(
     counts = {side: SideCounts(subwords.vocab_size) for side, subwords in vocabularies.sides.items()}
     per_corpus, start, dtype = [0] * len(gathered.corpora), 0, np.dtype(vocabularies.id_type)
     writer = SplitWriter(folder, split=split, id_type=dtype)
-    encoder = _Encoder(vocabularies, rules, cuts, writer, counts, dtype)
+    leads = [vocabularies.tag_bytes(text.tag if split == "train" else "") for text in gathered.corpora]
+    encoder = _Encoder(vocabularies, rules, cuts, writer, counts, dtype, leads)
     added = Ledger(seed=augmentation.seed, rules=augmentation.rates) if augmentation else Ledger(seed=0, rules=())
     before: SpoolBlock | None = None
     for whole in gathered.spool.blocks():
@@ -275,7 +301,7 @@ def encoded_text(
         per_corpus[block.corpus] += len(block)
         tell("encoding" if split == "train" else "encoding validation", start, gathered.spool.pairs)
     records = tuple(
-        TextRecord(text.name, text.weight, read, kept, text.kind, tuple(map(str, text.paths)), text.fields)
+        TextRecord(text.name, text.weight, read, kept, text.kind, tuple(map(str, text.paths)), text.fields, text.tag)
         for text, read, kept in zip(gathered.corpora, gathered.read, per_corpus, strict=True)
     )
     return Encoded(writer.close(), writer.files, records, counts, added)
@@ -292,19 +318,6 @@ def _write_versions(versions: Versions, encoder: _Encoder, added: Ledger, corpus
     pairs = zip(*versions.block.texts.values(), versions.block.lines.tolist(), strict=True)
     for kind, (source, target, line) in zip(versions.kinds, pairs, strict=True):
         added.add(kind, source, target, corpus=corpus, line=line)
-
-
-def _cut_anew(cuts: RandomCuts, texts: list[str], plain: list[bytes], dtype: np.dtype, most: int) -> list[bytes]:
-    """The texts with random cuts; one that these make longer than ``most`` bytes of ids is cut as usual."""
-    both = zip(_raw(cuts, texts, dtype), plain, strict=True)
-    return [ids if len(ids) <= most else usual for ids, usual in both]
-
-
-def _raw(subwords: Vocabulary | RandomCuts, texts: Sequence[str], dtype: np.dtype) -> list[bytes]:
-    raw = subwords.encode_raw(texts)
-    if dtype == subwords.dtype:
-        return raw
-    return [np.frombuffer(ids, subwords.dtype).astype(dtype).tobytes() for ids in raw]
 
 
 def lengths_report(lengths: np.ndarray) -> dict[str, Any]:

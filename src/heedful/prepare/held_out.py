@@ -56,13 +56,21 @@ class HeldOut:
         return {**splits, "alike": self.alike}
 
 
-def hold_out(gathered: Gathered, kept: np.ndarray, *, pairs: dict[str, int], seed: int, leave_out: bool) -> HeldOut:
-    """Draw ``pairs`` by split from those that are kept; ``leave_out``: tell the ledger of those that are alike, too."""
-    wanted, there = sum(pairs.values()), int(kept.sum())
+def hold_out(
+    gathered: Gathered,
+    kept: np.ndarray,
+    *,
+    drawn_from: np.ndarray,
+    pairs: dict[str, int],
+    seed: int,
+    leave_out: bool,
+) -> HeldOut:
+    """Draw ``pairs`` by split; ``leave_out``: tell the ledger of those of all that are kept that are alike, too."""
+    wanted, there = sum(pairs.values()), int(drawn_from.sum())
     if 2 * wanted > there:
         options = " and ".join(f"--{split}-pairs {count}" for split, count in pairs.items() if count)
         raise TextError(f"{options}: of {there:,} pairs at most half are put aside")
-    drawn = _drawn(gathered.spool, kept, wanted=wanted, seed=seed)
+    drawn = _drawn(gathered.spool, drawn_from, wanted=wanted, seed=seed)
     if len(drawn) < wanted:
         raise TextError(f"only {len(drawn):,} pairs share no text with each other; ask for fewer than {wanted:,}")
     split_at = itertools.accumulate(pairs.values(), initial=0)

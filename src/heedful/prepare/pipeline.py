@@ -88,10 +88,11 @@ def prepare(
         _require_replaceable(output.resolve(), request, overwrite=overwrite)
         clean = _first_pass(request, spool, validation_spool, tell)
         augmentation = _augmentation(request, clean)
-        vocabularies = ready or new_vocabularies(
+        untagged = ready or new_vocabularies(
             spool,
             clean.kept,
             vocab_size=request.vocab_size,
+            tags=len(request.all_tags),
             separate=request.separate_vocabularies,
             closed=request.task.target_vocabulary,
             sample_pairs=request.sample_pairs,
@@ -99,6 +100,7 @@ def prepare(
             augmentation=augmentation,
             reached=lambda done: tell("learning subwords from", done, spool.pairs),
         )
+        vocabularies = untagged.with_tags(request.all_tags)
         splits = _second_pass(request, clean, vocabularies, augmentation, folder, tell)
         report = _report(request, clean, vocabularies, splits)
         texts = write_text(folder, clean.held_out) if clean.held_out else []
@@ -197,7 +199,13 @@ def _held_out(request: Request, first: Gathered, unique: np.ndarray) -> HeldOut 
     pairs = {"test": request.test_pairs, "valid": request.valid_pairs}
     if not any(pairs.values()):
         return None
-    return hold_out(first, unique, pairs=pairs, seed=request.seed, leave_out=request.rules.judges("validation"))
+    real = unique
+    if any(text.tag for text in first.corpora):  # what a model wrote tests nothing
+        real = unique & np.concatenate(
+            [np.full(len(one), not first.corpora[one.corpus].tag) for one in first.spool.blocks()]
+        )
+    leave_out = request.rules.judges("validation")
+    return hold_out(first, unique, drawn_from=real, pairs=pairs, seed=request.seed, leave_out=leave_out)
 
 
 def _validation_of(first: Gathered, held_out: HeldOut, spool: Spool, request: Request) -> Gathered:

@@ -15,6 +15,7 @@ from heedful.tasks import TRANSLATION, Task
 from heedful.text.augmentation import KINDS
 from heedful.text.cleaning import ALWAYS, RULES, Rules
 from heedful.text.pairs import ParallelText
+from heedful.text.subwords import tag_of
 
 BOUNDS: dict[str, Rule] = {
     **{item.name: item.metadata["rule"] for item in dataclasses.fields(DataConfig)},
@@ -54,6 +55,8 @@ class Request:
     """How often each training pair is stored, its words cut anew each time where ``bpe_dropout`` is above 0."""
     augment: Mapping[str, float] = field(default_factory=dict)
     """For each kind of `KINDS` the probability that a training pair gets a version of it beside itself."""
+    tags: tuple[str, ...] = ()
+    """Tags that the source's vocabulary shall have, beside those of `corpora`, for text that is to come."""
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -66,6 +69,8 @@ class Request:
                 raise TextError(f"{corpus.name} has weight {corpus.weight:g}: must be above 0 and below 1000")
         if self.on_bad_line not in ("error", "drop"):
             raise TextError(f"--on-bad-line {self.on_bad_line}: must be error or drop")
+        for tag in self.all_tags:
+            tag_of(tag)  # which raises for what is none
         unknown = [name for name in self.rules.keep if name not in RULES or name in ALWAYS]
         if unknown:
             optional = ", ".join(name for name in RULES if name not in ALWAYS)
@@ -86,12 +91,17 @@ class Request:
             "--valid-pairs and --test-pairs": self.valid_pairs or self.test_pairs,
             "--separate-vocabularies": self.separate_vocabularies,
             "--augment": self.augment,
+            "--tag": self.all_tags,
         }
         if self.task.target_vocabulary and (options := [option for option, given in unfit.items() if given]):
             raise TextError(f"{options[-1]}: not for {self.task.name}, which is given {self.task.files}")
         if self.tokenizer is not None and (self.vocab_size is not None or self.separate_vocabularies):
             option = "--separate-vocabularies" if self.vocab_size is None else f"--vocab-size {self.vocab_size}"
             raise TextError(f"{option}: cannot be had with --tokenizer, whose vocabulary is taken as it is")
+
+    @property
+    def all_tags(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.tags, *(text.tag for text in self.corpora if text.tag))))
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -102,6 +112,6 @@ class Request:
         """The request as the manifest keeps it."""
         values = {item.name: getattr(self, item.name) for item in dataclasses.fields(RequestRecord)}
         values["rules"] = RulesRecord(tuple(sorted(self.rules.keep)), self.rules.max_length, self.rules.max_ratio)
-        values |= {"exclude": tuple(map(str, self.exclude)), "augment": dict(self.augment)}
+        values |= {"exclude": tuple(map(str, self.exclude)), "augment": dict(self.augment), "tags": self.all_tags}
         values["tokenizer"] = None if self.tokenizer is None else str(self.tokenizer)
         return RequestRecord(**values)

@@ -97,6 +97,9 @@ def prepare_command(manifest: Manifest, *, output: str) -> str:
     for key in ("vocab_size", "tokenizer", "sample_pairs", "bpe_dropout", "copies", "seed", "on_bad_line"):
         words += _option(key, getattr(asked, key))
     words += _option("augment", *(f"{kind}={_exact(rate)}" for kind, rate in asked.augment.items()))
+    for tag in asked.tags:
+        files = [f"{tag}={text.paths[0]}" for text in manifest.corpora if text.tag == tag]
+        words += _option("tag", *(dict.fromkeys(files) or [tag]))
     words += ["--separate-vocabularies"] if asked.separate_vocabularies else []
     words += [*_option("keep", *rules.keep), *_option("max-length", rules.max_length)]
     return _folded([*words, *_option("max-ratio", rules.max_ratio), *_option("output", output)])
@@ -105,9 +108,9 @@ def prepare_command(manifest: Manifest, *, output: str) -> str:
 def is_one_command(manifest: Manifest) -> bool:
     """Whether `prepare_command` makes this very corpus: one from Python may have texts that a command cannot name."""
     kinds = ([_KINDS.index(text.kind) for text in texts] for texts in (manifest.corpora, manifest.validation))
-    return all(part == sorted(part) for part in kinds) and all(
-        len(_fields(manifest, kind)) <= 1 for kind in ("jsonl", "tsv")
-    )
+    tags = {(path, text.tag) for text in manifest.corpora for path in text.paths}  # which a file has or has not
+    fields = all(len(_fields(manifest, kind)) <= 1 for kind in ("jsonl", "tsv"))
+    return fields and len(tags) == len(dict(tags)) and all(part == sorted(part) for part in kinds)
 
 
 def _fields(manifest: Manifest, kind: str) -> set[tuple[str, ...]]:

@@ -120,15 +120,15 @@ def _tables(texts: Sequence[str], subwords: Sequence[bytes]) -> tuple[np.ndarray
         states[:, :going] = by_byte[states[:, :going], letters[:going, column]]
     following = np.empty_like(states)
     following[:, order] = states
-    return following, _needed(following, may_end)
+    return following, _needed(following, may_end, np.union1d([PAD, START, END], np.flatnonzero(lengths == 0)))
 
 
-def _needed(following: np.ndarray, may_end: np.ndarray) -> np.ndarray:
-    """By ways of one more word each time, until there are no shorter ones."""
+def _needed(following: np.ndarray, may_end: np.ndarray, silent: np.ndarray) -> np.ndarray:
+    """By ways of one more word each time, until there are no shorter ones; ``silent``: those that spell nothing."""
     shortest = np.where(may_end, 0, _NEVER).astype(np.int8)
     while True:
         needed = shortest[following]
-        needed[:, [PAD, START, END]] = _NEVER
+        needed[:, silent] = _NEVER
         shorter = np.minimum(shortest, np.minimum(needed.min(1), _NEVER - 1) + 1)
         if (shorter == shortest).all():
             needed[:, END] = np.where(may_end, -1, _NEVER)  # it takes no place of its own

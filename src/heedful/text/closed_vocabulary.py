@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+import types
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ class ClosedVocabulary:
     dtype = np.uint16
     id_bytes: Sequence[bytes] = ()
     """None: whatever symbols a search puts side by side are text."""
+    tags: Mapping[str, int] = types.MappingProxyType({})
 
     def __init__(self, symbols: Iterable[str]) -> None:
         self.symbols = sorted(set(symbols))

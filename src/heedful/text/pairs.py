@@ -28,6 +28,8 @@ class ParallelText:
     fields: tuple[str, ...] = ()
     """The source's and the target's: their names in JSON lines; their columns, from 1, in TSV of more than two."""
     weight: float = 1.0
+    tag: str = ""
+    """The name of what stands before its sources where a model shall know where they come from: ``bt``."""
 
     @property
     def name(self) -> str:

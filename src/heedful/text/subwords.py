@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from heedful.errors import SubwordError
 from heedful.files import json_value, read_small, reason, write_file
@@ -37,6 +37,7 @@ CACHED_WORDS = 1 << 21
 """Words remembered, about 400 MiB; then all are forgotten, and the frequent ones are soon back."""
 _MEGABYTES, _SUBWORDS, _GROWTH = 4.0, 5000, 0.35
 """Text of so many megabytes gets so many subwords, and other text in proportion to this power of its size."""
+_TAG = re.compile(r"<[a-z][a-z0-9-]{0,15}>")
 _LEARNED = {"version", "added_tokens", "model", "vocab", "merges"}
 """What may differ between the files of two vocabularies."""
 
@@ -91,12 +92,15 @@ class Subwords:
         """The smallest type that holds every id; how ids are stored."""
         self.tokens = sorted(vocabulary, key=vocabulary.__getitem__)
         """The name of each id in the saved file, control symbols included; what other engines call a subword."""
+        self.tags = {token["content"]: token["id"] for token in description["added_tokens"][len(CONTROL_TOKENS) :]}
+        """The ids, the last of all, that say of a source where it comes from. Text that reads like one stays text."""
         byte_of = {symbol: byte for byte, symbol in enumerate(_byte_symbols())}
         self.byte_ids = [vocabulary[symbol] for symbol in byte_of]
         """The id of each byte."""
-        learned = [bytes(map(byte_of.__getitem__, token)) for token in self.tokens[len(CONTROL_TOKENS) :]]
-        self.id_bytes = [b""] * len(CONTROL_TOKENS) + learned
-        """The bytes that each id spells; those of control ids are none."""
+        learned = self.tokens[len(CONTROL_TOKENS) : self.vocab_size - len(self.tags)]
+        spelled = [bytes(map(byte_of.__getitem__, token)) for token in learned]
+        self.id_bytes = [b""] * len(CONTROL_TOKENS) + spelled + [b""] * len(self.tags)
+        """The bytes that each id spells; those of control ids and tags are none."""
         self._cache = _WordCache(tokenizer.model, self.dtype)
 
     @classmethod
@@ -121,6 +125,15 @@ class Subwords:
         batches = iter(lambda: list(itertools.islice(lines, 4096)), [])  # much faster than single lines
         tokenizer.train_from_iterator(batches, trainer=trainer)
         return cls(tokenizer)
+
+    def with_tags(self, names: Iterable[str]) -> Subwords:
+        """The same vocabulary with these tags, ``bt`` as <bt>, behind all other ids; those it has already stay."""
+        missing = [tag for tag in dict.fromkeys(map(tag_of, names)) if tag not in self.tags]
+        if not missing:
+            return self
+        tokenizer = Tokenizer.from_str(self.file_text)
+        tokenizer.add_special_tokens([AddedToken(tag, special=True, normalized=False) for tag in missing])
+        return Subwords(tokenizer)
 
     @classmethod
     def load(cls, folder: Path) -> Subwords:
@@ -183,12 +196,11 @@ class Subwords:
         return text[1:] if text.startswith(" ") else text
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        """Each id as readable text, for pictures: a leading space stays, control ids show their names.
+        """Each id as readable text, for pictures: a leading space stays, control ids and tags show their names.
 
         A subword that holds only part of a character shows those bytes in hexadecimal: ``⟨e2 82⟩``.
         """
-        control = len(CONTROL_TOKENS)
-        return [CONTROL_TOKENS[id_] if id_ < control else _readable(self.id_bytes[id_]) for id_ in map(int, ids)]
+        return [_readable(self.id_bytes[id_]) or self.tokens[id_] for id_ in map(int, ids)]
 
     def spans(self, ids: Iterable[int]) -> list[tuple[int, int]]:
         """Where each of the ids that `encode` gave stands in the line: its first character and the one after its last.
@@ -204,6 +216,20 @@ class Subwords:
             (max(0, int(begun[first + 1]) - 1), max(0, int(begun[after])))
             for first, after in itertools.pairwise(ends.tolist())
         ]
+
+
+def tag_of(name: str) -> str:
+    """How a tag of this name is written; no subword is written so, since < and letters are never in one word.
+
+    >>> tag_of("bt")
+    '<bt>'
+    """
+    tag = f"<{name}>"
+    if _TAG.fullmatch(tag) is None or tag in CONTROL_TOKENS:
+        raise SubwordError(
+            f"{name!r:.40} cannot name a tag: must be up to 16 of a-z, 0-9 and -, a letter first, as in bt"
+        )
+    return tag
 
 
 def _readable(piece: bytes) -> str:
@@ -274,7 +300,8 @@ def _require_ours(description: dict, where: str, *, size: int) -> None:
     ours = json.loads(_untrained().to_str())
     model, fixed = description["model"], {key: value for key, value in ours["model"].items() if key not in _LEARNED}
     vocabulary, merges = model.get("vocab") or {}, model.get("merges") or []
-    control = [(token["id"], token["content"]) for token in description.get("added_tokens", [])]
+    added = [(token["id"], token["content"]) for token in description.get("added_tokens", [])]
+    control, tags = added[: len(CONTROL_TOKENS)], added[len(CONTROL_TOKENS) :]
     symbols = _byte_symbols()
     missing = [symbol for symbol in symbols if symbol not in vocabulary]
     text = "".join(vocabulary.keys() - {*CONTROL_TOKENS})
@@ -283,7 +310,9 @@ def _require_ours(description: dict, where: str, *, size: int) -> None:
         f"ids 0, 1, 2 are not {', '.join(CONTROL_TOKENS)}": control != list(enumerate(CONTROL_TOKENS)),
         f"{len(missing)} of the 256 bytes have no subword": bool(missing),
         "some of its subwords are not made of bytes": not set(symbols).issuperset(text),
-        "its ids are not the numbers from 0 on": sorted(vocabulary.values()) != list(range(size)),
+        "its ids are not the numbers from 0 on": sorted(vocabulary.values()) != list(range(size - len(tags))),
+        "its tags are not the last ids": [id_ for id_, _ in tags] != list(range(len(vocabulary), size)),
+        "its tags are not like <bt>": not all(_TAG.fullmatch(tag) and tag not in CONTROL_TOKENS for _, tag in tags),
         "some of its merges make no subword": not all("".join(merge) in vocabulary for merge in merges),
         "its model has other settings": any(model.get(key) != value for key, value in fixed.items()),
         **{f"its {key} is another": description.get(key) != ours[key] for key in ours if key not in _LEARNED},
