@@ -18,7 +18,7 @@ from tests.system.test_bundled_models import PINNED
 
 import heedful
 from heedful.cli.main import main
-from heedful.errors import CheckpointError, SearchError
+from heedful.errors import CheckpointError, ExportError, SearchError
 from heedful.export import cache
 from heedful.runs.folder import DEFAULT_MODEL, bundled_models
 from heedful.runs.saved import known_model
@@ -166,6 +166,20 @@ def test_auto_is_torch_where_precision_is_asked_for_or_it_is_not_installed(monke
     assert heedful.load(DEFAULT_MODEL, engine="auto", device="cpu").engine == "torch"
     with pytest.raises(SearchError, match=r"pip install 'heedful\[ctranslate2\]'"):
         heedful.load(DEFAULT_MODEL, engine="ctranslate2")
+
+
+def test_where_nothing_can_be_kept_auto_is_torch_and_says_so(
+    torch_: heedful.Translator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    said: list[str] = []
+    saved = known_model(DEFAULT_MODEL)
+    auto = heedful.Translator(saved, engine="auto", device="cpu", notice=said.append)
+    assert auto.translate(["A dog."]) == torch_.translate(["A dog."])
+    assert "PyTorch translates, and not CTranslate2: " in said[-1]
+    with pytest.raises(ExportError, match="cannot be made"):
+        heedful.Translator(saved, engine="ctranslate2", notice=said.append).translate(["A dog."])
 
 
 def test_bytes_that_are_no_text_are_never_given(

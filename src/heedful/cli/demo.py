@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from heedful.cli.model_options import EngineName
 from heedful.cli.options import AsJson, Device, Flag, Quiet, Seed, number, whole_number
 from heedful.cli.terminal import console, plain_table, print_json, print_text, progress, say, visible
 from heedful.config import Rule
@@ -27,6 +28,7 @@ def demo(
     minutes: Annotated[float, number(Rule("", above=0, at_most=100_000))] = MINUTES,
     seed: Seed = 1,
     device: Device = "auto",
+    engine: EngineName = "torch",
     threads: Annotated[int | None, whole_number(1, 4096)] = None,
     overwrite: Flag = False,
     quiet: Quiet = False,
@@ -42,6 +44,8 @@ def demo(
         output: The folder for all of it.
         minutes: How long it may take; with less there is less text, and training may be cut short.
         seed: Another number gives another model of the same sentences: other first weights, other batches.
+        engine: What translates in the end: torch; ctranslate2, on a CPU in int8 and faster; or auto, ctranslate2 where
+            it is installed.
         threads: CPU threads; all cores, but at most 4, when not given.
         overwrite: Start anew in a folder that holds a demo.
 
@@ -52,7 +56,7 @@ def demo(
     began = time.monotonic()
     plan = start_demo(output, seed=seed, minutes=minutes, overwrite=overwrite)
     try:
-        results = _results(plan, began=began, device=device, threads=threads, quiet=quiet)
+        results = _results(plan, began=began, device=device, engine=engine, threads=threads, quiet=quiet)
     except KeyboardInterrupt:
         say("stopped; the same command goes on from here", quiet=quiet)
         raise
@@ -69,7 +73,9 @@ def demo(
             print_text(f"# {what}\n{words}\n")
 
 
-def _results(plan: DemoPlan, *, began: float, device: str, threads: int | None, quiet: bool) -> DemoResults:
+def _results(
+    plan: DemoPlan, *, began: float, device: str, engine: str, threads: int | None, quiet: bool
+) -> DemoResults:
     """Every stage that is not done yet; returns what the last one found."""
     from heedful.demo.results import stored_results, write_results
     from heedful.demo.stages import prepare_text, trained, write_text
@@ -91,7 +97,7 @@ def _results(plan: DemoPlan, *, began: float, device: str, threads: int | None, 
     if training is None:
         training = _train(plan, began=began, device=device, quiet=quiet)
     with progress(unit="sentences", quiet=quiet) as report:
-        return write_results(plan, training, device=device, report=report)
+        return write_results(plan, training, device=device, engine=engine, notice=say, report=report)
 
 
 def _train(plan: DemoPlan, *, began: float, device: str, quiet: bool) -> Trained:

@@ -18,6 +18,7 @@ from heedful.search.options import SearchOptions, conflicts, rule_of
 if TYPE_CHECKING:
     from heedful.search.translator import Translator
 
+EngineName = Literal["auto", "torch", "ctranslate2"]
 _OF_MODEL = ("beam_size", "length_penalty", "max_extra_length")
 _SPARE_BEAMS = 12
 """Beams beyond the number of translations that are wanted: many of them spell the same text in other subwords."""
@@ -44,7 +45,7 @@ class ModelOptions:
     batch_size: Annotated[int, whole_number(0, 65_536), _MORE_MODEL] = 0
     """Sentences translated together; 0: what suits the device (32 on a CPU, 256 on CUDA)."""
     threads: Annotated[Threads, _MORE_MODEL] = None
-    engine: Annotated[Literal["auto", "torch", "ctranslate2"] | None, _MORE_MODEL] = None
+    engine: Annotated[EngineName | None, _MORE_MODEL] = None
     """What computes: torch; ctranslate2, on a CPU in int8 and several times as fast (`pip install
     'heedful[ctranslate2]'`); or auto, ctranslate2 where it is there and can do all that is asked for. Without it the
     environment variable HEEDFUL_ENGINE is asked, or else `heedful translate` takes auto and other commands torch."""

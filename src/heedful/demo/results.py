@@ -95,11 +95,14 @@ def stored_results(plan: DemoPlan, training: Trained) -> DemoResults | None:
     return found if found.training == training and found.examples and plan.picture.is_file() else None
 
 
-def write_results(plan: DemoPlan, training: Trained, *, device: str, report: Report) -> DemoResults:
+def write_results(
+    plan: DemoPlan, training: Trained, *, device: str, engine: str, notice: Callable[[str], object], report: Report
+) -> DemoResults:
     """Measure the trained model; returns what it wrote down."""
+    from heedful.runs.saved import known_model
     from heedful.search.translator import Translator
 
-    translator = Translator.load(plan.run, device=device)
+    translator = Translator(known_model(plan.run), device=device, engine=engine, notice=notice)
     valid, test = _aligned_text(plan, "valid"), _aligned_text(plan, "test")
     outputs: list[str] = []
     for best in translator.hypotheses(test.sources):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heedful.errors import SearchError
+from heedful.errors import ExportError, SearchError
 from heedful.export import POSITIONS
 from heedful.export.cache import export_once
 from heedful.runs.saved import SavedModel
@@ -117,16 +117,27 @@ class CTranslate2Search:
 
     @functools.cached_property
     def _engine(self) -> Any:
-        import ctranslate2  # pyright: ignore[reportMissingImports]
-
+        """CTranslate2 with the model; None where torch must do, which is said."""
+        try:
+            engine = self._loaded()
+        except (ExportError, SearchError) as error:
+            if self._only:
+                raise
+            self._notice(f"PyTorch translates, and not CTranslate2: {error}")
+            return None
         if not self._only:
             self._notice(f"CTranslate2 translates, in {self._computes}; --engine torch takes PyTorch, in float32")
+        return engine
+
+    def _loaded(self) -> Any:
+        import ctranslate2  # pyright: ignore[reportMissingImports]
+
         folder = export_once(self._saved, storage=self._computes, notice=self._notice)
         threads = {"inter_threads": self._threads, "intra_threads": 1}  # a batch each: none waits for another
         try:
             return ctranslate2.Translator(str(folder), device="cpu", compute_type=self._computes, **threads)
         except (RuntimeError, ValueError) as error:
-            raise SearchError(f"CTranslate2 cannot read {folder}, which can be removed: {error}") from None
+            raise SearchError(f"CTranslate2 cannot take {folder}, which can be removed: {error}") from None
 
     @property
     def most_positions(self) -> int | None:
@@ -145,7 +156,7 @@ class CTranslate2Search:
         if refused and self._only:
             raise SearchError(f"the engine ctranslate2 cannot do {', '.join(refused)}: take the engine auto or torch")
         # Where the model must say what it would not, the best may come long after the first have ended.
-        if refused or (options.min_length and not self._only):
+        if refused or (options.min_length and not self._only) or self._engine is None:
             yield from self._torch().search(sentences, options)
             return
         ordered = sorted(sentences, key=lambda sentence: -len(sentence.source))
