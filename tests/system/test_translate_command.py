@@ -27,9 +27,10 @@ from heedful.runs import folder as names
 from heedful.runs.descriptions import Languages
 from heedful.runs.models import read_model
 from heedful.search import translator as translator_module
-from heedful.search.lines import line_translations
+from heedful.search.lines import Line, line_translations
 from heedful.search.options import SearchOptions
 from heedful.search.translator import Translation
+from heedful.text.carrying import Passage
 from heedful.text.sentences import Layout
 
 LINES = [" ".join(words) for words in toy_sentences(40, seed=77)]
@@ -105,7 +106,8 @@ def test_columns_and_json_say_the_same(
 def test_those_that_read_the_same_are_given_once_where_the_best_of_them_stands() -> None:
     spelled = [("ja", -0.1), ("nein", -0.2), ("ja", -0.3), ("doch", -0.4), ("nein", -0.5)]
     translations = [Translation(text, score, score, ()) for text, score in spelled]
-    found = line_translations(Layout(("", ""), ("yes",)), [translations], most=9)
+    line = Line(Layout(("", ""), ("yes",)), [Passage("yes", "yes")], [[]])
+    found = line_translations(line, [translations], most=9)
     assert [(one.text, one.score) for one in found] == [("ja", -0.1), ("nein", -0.2), ("doch", -0.4)]
 
 

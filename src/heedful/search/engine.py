@@ -116,18 +116,19 @@ class Engine:
         return results
 
     @torch.inference_mode()
-    def live(self, sentences: Collection[Sentence]) -> dict[Sentence, list[Hypothesis]]:
-        """The hypotheses that these sentences, if they are inside, have come to, best first; not finished yet."""
-        state, live = self._state, {}
-        for slot, sentence in enumerate(self._inside):
-            if sentence is not None and sentence in sentences:
-                length, log_probability = int(state.length[slot]), state.log_probability[slot].cpu().numpy()
-                rows, ids = (table[slot, :, : length + 1].cpu().numpy() for table in (state.rows, state.ids))
-                order = np.argsort(-log_probability, kind="stable")
-                order = order[log_probability[order] > -np.inf]
-                values = map(float, log_probability[order])
-                live[sentence] = [_hypothesis(ids, rows[w], v, v) for w, v in zip(order, values, strict=True)]
-        return live
+    def live(self, sentences: Collection[Sentence]) -> dict[Sentence, tuple[list[Hypothesis], list[Hypothesis]]]:
+        """The hypotheses of those of these sentences that are inside: the ones that go on and the ones that have ended,
+        each best first.
+        """
+        slots = {slot: one for slot, one in enumerate(self._inside) if one is not None and one in sentences}
+        return {one: (self._going(slot), next(self._taken([slot]))) for slot, one in slots.items()}
+
+    def _going(self, slot: int) -> list[Hypothesis]:
+        state, length = self._state, int(self._state.length[slot])
+        rows, ids = (table[slot, :, : length + 1].cpu().numpy() for table in (state.rows, state.ids))
+        values = state.log_probability[slot].tolist()
+        beams = [beam for beam in sorted(range(len(values)), key=lambda beam: -values[beam]) if values[beam] > -np.inf]
+        return [_hypothesis(ids, rows[beam], values[beam], values[beam]) for beam in beams]
 
     def _drop(self, sentences: Collection[Sentence]) -> None:
         """Free the slots of these sentences."""

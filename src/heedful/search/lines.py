@@ -7,17 +7,19 @@ that is too long even so is cut between words, or inside a word where there is n
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from heedful.evaluation.alignments import Links, Word, words_of
+from heedful.evaluation.alignments import Links, Word, located_words, words_of
+from heedful.search.attention_maps import Read, word_links
 from heedful.search.sentence import Hypothesis
 from heedful.text.carrying import Passage, passage, pieces_of
 from heedful.text.cleaning import clean_line
 from heedful.text.profile import Profile
-from heedful.text.sentences import Layout, Split, cut, layout
+from heedful.text.sentences import Layout, Span, Split, cut, layout
 from heedful.text.subwords import Subwords
 
 
@@ -111,6 +113,8 @@ class Translation:
     """Of all its subwords and the end symbol."""
     parts: tuple[tuple[int, ...], ...]
     """The subwords of each part that the line was cut into; of a single sentence there is one."""
+    sentences: tuple[tuple[Passage, Translation], ...] = ()
+    """The sentences of the line, each with its own translation."""
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -135,17 +139,29 @@ def passage_translations(
     return found
 
 
-def line_translations(layout: Layout, passages: Sequence[Sequence[Translation]], *, most: int) -> list[Translation]:
+def line_translations(line: Line, passages: Sequence[Sequence[Translation]], *, most: int) -> list[Translation]:
     """At most so many translations of a line out of those of its passages, no two of which read the same."""
     found: dict[str, Translation] = {}
     for place in range(max(map(len, passages), default=1)):
         whole = [own[min(place, len(own) - 1)] for own in passages]
         scores = (sum(one.score for one in whole), sum(one.log_probability for one in whole))
         parts = tuple(itertools.chain(*(one.parts for one in whole)))
-        text = layout.filled([one.text for one in whole])
+        text = line.layout.filled([one.text for one in whole])
+        sentences = tuple(zip(line.passages, whole, strict=True))
         # Different subwords may spell the same text.
-        found.setdefault(text, Translation(text, float(scores[0]), float(scores[1]), parts))
+        found.setdefault(text, Translation(text, float(scores[0]), float(scores[1]), parts, sentences))
     return list(found.values())[:most]
+
+
+def placed_links(
+    read: Read, texts: tuple[str, str], ids: tuple[np.ndarray, np.ndarray], subwords: tuple[Subwords, Subwords]
+) -> list[tuple[Span, Span]]:
+    """The words of a translation: the place of the source word that each attends to most, and its own."""
+    source, target = (
+        located_words(text, text.split(), own.spans(some)) for text, some, own in zip(texts, ids, subwords, strict=True)
+    )
+    places = [[match.span() for match in re.finditer(r"\S+", text)] for text in texts]
+    return [(places[0][from_], places[1][to]) for from_, to in sorted(word_links(read, ids, (source, target)))]
 
 
 def line_links(

@@ -5,9 +5,9 @@ The only place where search and text meet. It reads no files but the model's, an
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
-import re
 import time
 import warnings
 from collections import defaultdict
@@ -20,7 +20,7 @@ import numpy as np
 
 from heedful.background import Report, no_report
 from heedful.errors import SearchError
-from heedful.evaluation.alignments import located_words, pharaoh
+from heedful.evaluation.alignments import pharaoh
 from heedful.runs.saved import SavedModel, known_model
 from heedful.search.attention_maps import AttentionMaps, attention_maps, require_shown, word_links
 from heedful.search.ctranslate2_search import CTranslate2Search, takes_ctranslate2
@@ -35,6 +35,7 @@ from heedful.search.lines import (
     line_translations,
     parts_of,
     passage_translations,
+    placed_links,
     without_names,
 )
 from heedful.search.options import SearchOptions
@@ -48,7 +49,7 @@ from heedful.text.subwords import Subwords
 
 if TYPE_CHECKING:
     from heedful.model.transformer import Transformer
-    from heedful.search.model_search import Search
+    from heedful.search.model_search import ModelSearch, Search
     from heedful.search.on_torch import OnTorch
     from heedful.search.scoring import Scored
 
@@ -135,6 +136,13 @@ class Translator:
     def model(self) -> Transformer:
         """On torch, whatever translates; the first of several."""
         return self._torch.models[0]
+
+    def sharing(self, share: Callable[[ModelSearch], Search], *, notice: Callable[[str], object]) -> Translator:
+        """The same for one of many who share the models on torch; ``share`` makes the search of that one."""
+        other = copy.copy(self)
+        other._search, other._notice = share(self._torch.search), notice
+        other._language = LanguageCheck(self.saved.profile) if self.saved.profile else None
+        return other
 
     @property
     def lines_together(self) -> int:
@@ -231,7 +239,7 @@ class Translator:
                     lost.append(without_names(errand, subwords, profile=profile, most=MOST_SOURCE_TOKENS))
                 while ready < len(lines) and len(translated[ready]) == len(lines[ready].passages):
                     own = [translated[ready][place] for place in range(len(translated[ready]))]
-                    yield line_translations(lines[ready].layout, own, most=options.n_best)
+                    yield line_translations(lines[ready], own, most=options.n_best)
                     ready += 1
             errands = lost
 
@@ -276,20 +284,13 @@ class Translator:
         """The text of a sentence's parts with all that was carried; None where a name got lost."""
 
         def came_from() -> list[tuple[Span, Span]]:
-            return self._word_links(errand, parts[0]) if len(parts) == 1 else []
+            texts = errand.passage.given, self._text(parts[0])
+            ids = errand.parts[0].ids, parts[0]
+            return placed_links(self._search.read, texts, ids, self._subwords) if len(parts) == 1 else []
 
         spoken = self.saved.description.languages
         text = " ".join(map(self._text, parts))
         return put_back(errand.passage, text, came_from, language=spoken.target if spoken else None)
-
-    def _word_links(self, errand: Errand, ids: np.ndarray) -> list[tuple[Span, Span]]:
-        """The words of a translation: the place of the source word that each attends to most, and its own."""
-        given, text, source_ids = errand.passage.given, self._text(ids), errand.parts[0].ids
-        source = located_words(given, given.split(), self.saved.source_subwords.spans(source_ids))
-        target = located_words(text, text.split(), self.saved.target_subwords.spans(ids))
-        places = [[match.span() for match in re.finditer(r"\S+", one)] for one in (given, text)]
-        links = word_links(self._search.read, (source_ids, ids), (source, target))
-        return [(places[0][from_], places[1][to]) for from_, to in sorted(links)]
 
     def _text(self, ids: np.ndarray) -> str:
         """The text of ids, on one line: a line's end inside it would shift every line after it in a file."""
