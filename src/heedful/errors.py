@@ -96,6 +96,29 @@ class SearchError(HeedfulError):
     """A translation cannot be searched for as asked."""
 
 
+class ServeError(HeedfulError):
+    """The server cannot do what was asked of it; ``status``: what HTTP calls that."""
+
+    status = 500
+
+    def __init__(self, message: str, *, status: int | None = None, retry_after: int | None = None) -> None:
+        """``retry_after``: seconds after which to try again."""
+        super().__init__(message)
+        self.status, self.retry_after = status or self.status, retry_after
+
+
+class BusyError(ServeError):
+    """There is too much to do at the moment."""
+
+    status = 429
+
+
+class GoneError(ServeError):
+    """Whoever asked does not wait for the answer."""
+
+    status = 499
+
+
 _OUT_OF_MEMORY = ("not enough memory", "can't allocate memory", "cannot allocate memory", "out of memory")
 
 

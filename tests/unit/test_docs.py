@@ -33,7 +33,7 @@ def options() -> dict[str, set[str]]:
         names = set(inspect.signature(command_named(command)).parameters)
         names |= shared if names & {"model", "search"} else set()
         names |= {"preset", "config"} if "chosen" in names else set()
-        names -= {"model"} if "running" in names else set()  # the systems are its arguments
+        names -= {"model"} if "running" in names and command != "serve" else set()  # the systems are its arguments
         found[command] = {name.strip("_").replace("_", "-") for name in names} | ANYWHERE
     return found
 

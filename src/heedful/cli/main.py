@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 GROUPS = {
     "First steps": {
         "translate": "Translate text with a trained model.",
+        "serve": "Answer translation requests over HTTP, with a page to try it.",
         "demo": "See everything work in minutes: prepare text, train, translate what was never seen, explain.",
         "models": "List the models that can be given to --model: those that come with heedful, and those of your runs.",
     },

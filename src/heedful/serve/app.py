@@ -1,0 +1,185 @@
+"""All routes, and what is done around each: errors in the words of its interface, counts, logs, headers."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from heedful.errors import HeedfulError, ServeError, is_out_of_memory
+from heedful.serve import deepl, libretranslate, native
+from heedful.serve.access import Keys
+from heedful.serve.api_page import api_page
+from heedful.serve.service import Service
+from heedful.serve.texts import service_of
+
+LOG = logging.getLogger("heedful.serve")
+_PAGE = Path(__file__).parent / "page"
+_KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+_HEADERS = {
+    "content-security-policy": "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+}
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def app(service: Service, keys: Keys, *, origins: Sequence[str] = ()) -> Starlette:
+    """The whole server. ``origins``: of other sites whose pages may ask."""
+    ours = [
+        _route("/api/translate", native.translate, "POST"),
+        _route("/api/stream", native.stream, "POST"),
+        _route("/api/attention", native.attention, "POST"),
+        _route("/api/models", native.models),
+        _route("/health", _health),
+        _route("/ready", _ready),
+        _route("/metrics", _metrics),
+        _route("/openapi.json", _openapi),
+        _route("/docs", _docs),
+        *(_file(f"/{name}", name) for name in ("page.js", "page.css", "icon.svg")),
+        _file("/", "index.html"),
+    ]
+    libre = [
+        _route("/translate", libretranslate.translate, "POST"),
+        _route("/languages", libretranslate.languages),
+        _route("/detect", libretranslate.detect, "POST"),
+        _route("/frontend/settings", libretranslate.settings),
+        _route("/translate_file", libretranslate.not_here, "POST"),
+        _route("/suggest", libretranslate.not_here, "POST"),
+    ]
+    v2 = [
+        ("/v2/translate", deepl.translate, ("POST",)),
+        ("/v2/languages", deepl.languages, ("GET", "POST")),
+        ("/v2/usage", deepl.usage, ("GET", "POST")),
+        ("/v2/glossaries", deepl.glossaries, ("GET",)),
+        ("/v3/glossaries", deepl.glossaries, ("GET",)),
+        ("/v2/glossary-language-pairs", deepl.glossary_pairs, ("GET",)),
+    ]
+    routes = [*ours, *libre, *(_route(path, handler, *methods, said="message") for path, handler, methods in v2)]
+    around = [Middleware(_Front, known={route.path for route in routes})]
+    if origins:
+        around.append(Middleware(CORSMiddleware, allow_origins=list(origins), allow_methods=["*"], allow_headers=["*"]))
+    made = Starlette(routes=routes, middleware=around, exception_handlers={404: _missing, 405: _missing})
+    made.state.service, made.state.keys = service, keys
+    return made
+
+
+def _route(path: str, handler: Handler, *methods: str, said: str = "error") -> Route:
+    """``said``: the name of the field that says what is wrong."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except Exception as error:
+            return _problem(error, said)
+
+    return Route(path, answer, methods=list(methods or ("GET",)))
+
+
+def _problem(error: Exception, said: str) -> Response:
+    if isinstance(error, ServeError):
+        status, message = error.status, str(error)
+        headers = {"retry-after": str(error.retry_after)} if error.retry_after else {}
+        headers |= {"connection": "close"} if status in (408, 413) else {}  # what is still sent is not read
+        if status == 499:
+            return Response(status_code=status)
+        if status == 500:
+            _log_mistake(error.__cause__ or error)
+        return JSONResponse({said: message}, status, headers)
+    if isinstance(error, HeedfulError):
+        return JSONResponse({said: str(error)}, 400)
+    _log_mistake(error)
+    message = "out of memory" if is_out_of_memory(error) else "a mistake of the server's own; its log has the details"
+    return JSONResponse({said: message}, 503 if is_out_of_memory(error) else 500)
+
+
+def _log_mistake(error: BaseException) -> None:
+    """Where it happened, but not what it says: that may hold the text of a user."""
+    places = [f"{Path(one.filename).name}:{one.lineno} {one.name}" for one in traceback.extract_tb(error.__traceback__)]
+    LOG.error(json.dumps({"event": "mistake", "type": type(error).__name__, "at": places[-6:]}))
+
+
+async def _missing(request: Request, error: Exception) -> Response:
+    status = getattr(error, "status_code", 404)
+    what = "there is nothing here: /docs says what there is" if status == 404 else "not with this method"
+    return JSONResponse({"message" if request.url.path.startswith("/v") else "error": what}, status)
+
+
+async def _health(request: Request) -> Response:
+    return JSONResponse({"status": "ok"})
+
+
+async def _ready(request: Request) -> Response:
+    if not service_of(request).ready:
+        raise ServeError("the server is stopping", status=503)
+    return JSONResponse({"status": "ok"})
+
+
+async def _metrics(request: Request) -> Response:
+    return Response(service_of(request).metrics.text(), media_type="text/plain; version=0.0.4")
+
+
+async def _openapi(request: Request) -> Response:
+    return Response((_PAGE / "openapi.json").read_bytes(), media_type="application/json")
+
+
+async def _docs(request: Request) -> Response:
+    return Response(api_page(json.loads((_PAGE / "openapi.json").read_bytes())), media_type="text/html")
+
+
+def _file(path: str, name: str) -> Route:
+    kind = _KINDS[Path(name).suffix]
+
+    async def answer(request: Request) -> Response:
+        return Response((_PAGE / name).read_bytes(), media_type=kind, headers={"cache-control": "no-cache"})
+
+    return _route(path, answer)
+
+
+class _Front:
+    """Around every request: headers that keep browsers careful, one line of log, counts. No text, no key."""
+
+    def __init__(self, app: ASGIApp, known: set[str]) -> None:
+        self._app, self._known = app, known
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status = time.perf_counter(), 500
+        state: dict[str, Any] = scope.setdefault("state", {})
+
+        async def send_more(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] += [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_more)
+        finally:
+            seconds = time.perf_counter() - began
+            route = scope["path"] if scope["path"] in self._known else "other"
+            metrics = scope["app"].state.service.metrics
+            metrics.requests.labels(route, str(status)).inc()
+            metrics.seconds.labels(route).observe(seconds)
+            facts = {"event": "request", "route": route, "method": scope["method"], "status": status}
+            facts |= {"seconds": round(seconds, 4), **state.get("facts", {})}
+            facts |= {"key": state["key"]} if "key" in state else {}
+            LOG.info(json.dumps(facts))

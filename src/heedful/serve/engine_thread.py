@@ -1,0 +1,354 @@
+"""The one thread that owns torch: sentences of all jobs are decoded side by side, one of each job in turn.
+
+A job is what one request asks for. Its text is taken apart and put together in a thread of its own; what a model must
+compute for it is given to this thread. Whoever has gone is forgotten at the next turn. A fault fails the jobs that were
+being decoded, and nobody else; the third within a minute ends the service, since something is broken for good.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from heedful.errors import BusyError, GoneError, ServeError
+from heedful.search.attention_maps import Weights
+from heedful.search.engine import Engine
+from heedful.search.model_search import Found, ModelSearch
+from heedful.search.options import SearchOptions
+from heedful.search.sentence import Hypothesis, Sentence
+from heedful.serve.metrics import Metrics
+
+_SECONDS_BETWEEN_LOOKS = 0.1
+"""At least, between two looks at the hypotheses of a job that wants to see them grow."""
+_FAULTS, _WITHIN_SECONDS = 3, 60.0
+_MEMORY = 0.99
+"""How much a turn counts beside the one after it, where speed is measured."""
+_LONGEST_WAIT = 60
+"""Seconds that somebody is asked to wait at most before the next try."""
+Live = dict[Sentence, tuple[list[Hypothesis], list[Hypothesis]]]
+"""For each sentence the hypotheses that go on, and those that have ended."""
+OnLive = Callable[[Live], object]
+
+
+@dataclass(eq=False)
+class Job:
+    """One request's work. What it waits for comes through its queue."""
+
+    on_live: OnLive | None = None
+    """Called in the engine thread with hypotheses that are not finished yet."""
+    results: queue.SimpleQueue[tuple[Sentence, list[Hypothesis]] | BaseException] = field(
+        default_factory=queue.SimpleQueue
+    )
+    waiting: dict[Engine, deque[Sentence]] = field(default_factory=dict)
+    admitted: bool = False
+    ended: BaseException | None = None
+    """Why nothing more will come: it is finished, given up or failed."""
+    looked: float = 0.0
+
+    def end(self, why: BaseException) -> None:
+        """Let nothing more be done for it; whoever waits for it is told."""
+        if self.ended is None:
+            self.ended = why
+            self.results.put(why)
+
+
+@dataclass(eq=False)
+class _Call:
+    """Something to be computed between two turns."""
+
+    job: Job
+    work: Callable[[], Any]
+    done: threading.Event = field(default_factory=threading.Event)
+    result: Any = None
+    error: BaseException | None = None
+
+
+@dataclass(frozen=True)
+class _Arrival:
+    job: Job
+    search: ModelSearch
+    options: SearchOptions
+    sentences: Sequence[Sentence]
+
+
+class EngineThread:
+    """Decodes for everybody. ``most_tokens``: subwords of sources that may wait, beyond which new jobs are refused."""
+
+    def __init__(self, metrics: Metrics, *, most_tokens: int) -> None:
+        self._metrics, self._most_tokens = metrics, most_tokens
+        self.broken = False
+        """Whether it has ended by itself, after too many faults."""
+        self._news = threading.Condition()
+        self._arrivals: list[_Arrival] = []
+        self._calls: deque[_Call] = deque()
+        self._lanes: dict[Engine, tuple[ModelSearch, SearchOptions, deque[Job]]] = {}
+        self._owners: dict[Sentence, Job] = {}
+        self._tokens, self._recent = 0, [1.0, 0.01]  # subwords and seconds, the last ones counted most
+        self._stopped = False
+        self._faults: deque[float] = deque(maxlen=_FAULTS)
+        self._thread = threading.Thread(target=self._work, name="engine", daemon=True)
+        self._thread.start()
+
+    # What jobs ask for, each in its own thread
+
+    def decode(
+        self, job: Job, search: ModelSearch, base: SearchOptions, sentences: Sequence[Sentence], options: SearchOptions
+    ) -> Found:
+        """The hypotheses of these sentences, as they are finished. ``base``: the options that everybody has."""
+        if not sentences:
+            return
+        longest = [options.limit(len(one.source)) if options.max_length else None for one in sentences]
+        wanted = {
+            replace(one, n_best=options.n_best, limit=limit): one for one, limit in zip(sentences, longest, strict=True)
+        }
+        self._submit(_Arrival(job, search, base, list(wanted)))
+        for _ in sentences:
+            result = job.results.get()
+            if isinstance(result, BaseException):
+                raise result
+            yield wanted[result[0]], result[1]
+
+    def call(self, job: Job, work: Callable[[], Any]) -> Any:
+        """What the work gives, done between two turns."""
+        call = _Call(job, work)
+        with self._news:
+            self._require_alive(job)
+            self._calls.append(call)
+            self._news.notify()
+        call.done.wait()
+        if call.error is not None:
+            raise call.error
+        return call.result
+
+    def cancel(self, job: Job) -> None:
+        """Forget a job that nobody waits for."""
+        with self._news:
+            job.end(GoneError("nobody waits for this any more"))
+            self._news.notify()
+
+    def _submit(self, arrival: _Arrival) -> None:
+        tokens = sum(len(sentence.source) + 1 for sentence in arrival.sentences)
+        with self._news:
+            self._require_alive(arrival.job)
+            if not arrival.job.admitted and self._tokens and self._tokens + tokens > self._most_tokens:
+                self._metrics.rejected.inc()
+                raise BusyError(
+                    "too much is being translated already: try again later", retry_after=self.seconds_to_wait
+                )
+            arrival.job.admitted = True
+            self._tokens += tokens
+            self._owners |= dict.fromkeys(arrival.sentences, arrival.job)
+            self._arrivals.append(arrival)
+            self._news.notify()
+
+    def _require_alive(self, job: Job) -> None:
+        if job.ended is not None:
+            raise job.ended
+        if self._stopped:
+            raise ServeError("the server is stopping", status=503)
+
+    # How much there is to do
+
+    @property
+    def tokens(self) -> int:
+        """Subwords of the sources that wait or are being decoded."""
+        return self._tokens
+
+    @property
+    def running(self) -> int:
+        """Sentences that are being decoded."""
+        return sum(len(engine.inside) for engine in list(self._lanes))
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is left to do, and nothing of what was done is left behind."""
+        return not (self._arrivals or self._calls or self._owners or self._tokens or self.running)
+
+    @property
+    def seconds_to_wait(self) -> int:
+        """After which what waits now will be done, about."""
+        tokens, seconds = self._recent
+        return int(min(max(self._tokens * seconds / max(tokens, 1e-9), 1), _LONGEST_WAIT))
+
+    def stop(self) -> None:
+        """End the thread; jobs that are not finished fail."""
+        with self._news:
+            self._stopped = True
+            self._news.notify()
+        self._thread.join(timeout=10)
+
+    # The thread itself
+
+    def _work(self) -> None:
+        while True:
+            with self._news:
+                while not (self._stopped or self._arrivals or self._calls or self._owners):
+                    self._news.wait()
+                arrivals, self._arrivals = self._arrivals, []
+                calls, self._calls = self._calls, deque()
+            if self._stopped:
+                self._fail(ServeError("the server is stopping", status=503), calls)
+                return
+            for call in calls:
+                self._run(call)
+            for arrival in arrivals:
+                self._take_in(arrival)
+            self._forget_ended()
+            began = time.monotonic()
+            finished = sum([self._turn(engine) for engine in list(self._lanes)])
+            self._recent = [
+                _MEMORY * old + new for old, new in zip(self._recent, (finished, time.monotonic() - began), strict=True)
+            ]
+
+    def _run(self, call: _Call) -> None:
+        try:
+            if call.job.ended is None:
+                call.result = call.work()
+            call.error = call.job.ended
+        except Exception as error:  # it is raised again in the job's own thread
+            call.error = error
+        call.done.set()
+
+    def _take_in(self, arrival: _Arrival) -> None:
+        """Put new sentences into the lanes of their engines."""
+        job = arrival.job
+        try:
+            for sentence in arrival.sentences:
+                engine = arrival.search.shared_engine(sentence, arrival.options)
+                *_, jobs = self._lanes.setdefault(engine, (arrival.search, arrival.options, deque()))
+                if job not in jobs:
+                    jobs.append(job)
+                job.waiting.setdefault(engine, deque()).append(sentence)
+        except Exception as error:  # of this job alone: too long a source, no memory for it
+            job.end(error)
+
+    def _forget_ended(self) -> None:
+        """Leave nothing of the jobs that are finished, given up or failed; those that are decoded go in their turn."""
+        ended = [one for one, job in self._owners.items() if job.ended is not None]
+        inside = {one for engine in self._lanes for one in engine.inside} if ended else set()
+        for sentence in ended:
+            if sentence not in inside:
+                self._drop(sentence)
+        for _, _, jobs in self._lanes.values():
+            for job in [job for job in jobs if job.ended is not None]:
+                jobs.remove(job)
+
+    def _drop(self, sentence: Sentence) -> None:
+        self._metrics.cancelled.inc()
+        self._settle(sentence)
+
+    def _settle(self, sentence: Sentence) -> Job:
+        with self._news:
+            self._tokens -= len(sentence.source) + 1
+            return self._owners.pop(sentence)
+
+    def _turn(self, engine: Engine) -> int:
+        """One turn of an engine; the subwords of the sources that were finished."""
+        search, _, jobs = self._lanes[engine]
+        dropped = {one for one in engine.inside if self._owners[one].ended is not None}
+        room = engine.room(sum(len(job.waiting[engine]) for job in jobs))
+        new = [self._next(engine, jobs) for _ in range(room)]
+        if not new and not engine.inside:
+            return 0
+        inside = [*engine.inside, *new]
+        try:
+            finished = engine.turn(new, dropped=dropped)
+        except Exception as error:
+            self._report_fault(error, search, inside)
+            return 0
+        for sentence in dropped:
+            self._drop(sentence)
+        for sentence, hypotheses in finished:
+            self._settle(sentence).results.put((sentence, hypotheses))
+            self._metrics.generated.inc(len(hypotheses[0].ids) + 1 if hypotheses else 0)
+        self._show(engine)
+        return sum(len(sentence.source) + 1 for sentence, _ in finished)
+
+    def _next(self, engine: Engine, jobs: deque[Job]) -> Sentence:
+        """A sentence of the job whose turn it is."""
+        job = jobs.popleft()
+        sentence = job.waiting[engine].popleft()
+        if job.waiting[engine]:
+            jobs.append(job)
+        return sentence
+
+    def _show(self, engine: Engine) -> None:
+        """Let those see their hypotheses who want to, ten times a second at most."""
+        now, wanted = time.monotonic(), {}
+        for sentence in engine.inside:
+            job = self._owners[sentence]
+            if job.on_live is not None and job.ended is None and now - job.looked >= _SECONDS_BETWEEN_LOOKS:
+                wanted.setdefault(job, []).append(sentence)
+        for job, sentences in wanted.items():
+            job.looked = now
+            assert job.on_live is not None, "it was asked"
+            job.on_live(engine.live(sentences))
+
+    def _report_fault(self, error: Exception, search: ModelSearch, inside: Sequence[Sentence]) -> None:
+        """Fail the jobs that were decoded with this model, and let the others go on with new engines."""
+        self._metrics.faults.inc()
+        failed = ServeError(f"the engine failed ({type(error).__name__}) while this was translated")
+        failed.__cause__ = error
+        engines = [engine for engine, (own, *_) in self._lanes.items() if own is search]
+        for sentence in {*inside, *(one for engine in engines for one in engine.inside)}:
+            self._owners[sentence].end(failed)
+            self._drop(sentence)
+        search.forget_engines()
+        for engine in engines:
+            _, options, jobs = self._lanes.pop(engine)
+            for job in jobs:
+                sentences = job.waiting.pop(engine)
+                if job.ended is None:
+                    self._take_in(_Arrival(job, search, options, sentences))
+        self._faults.append(time.monotonic())
+        if len(self._faults) == _FAULTS and self._faults[-1] - self._faults[0] < _WITHIN_SECONDS:
+            with self._news:
+                self._stopped = self.broken = True
+
+    def _fail(self, why: BaseException, calls: Sequence[_Call]) -> None:
+        for call in calls:
+            call.error = why
+            call.done.set()
+        for job in set(self._owners.values()):
+            job.end(why)
+
+
+@dataclass(frozen=True)
+class SharedSearch:
+    """A translator's search for one job: what it asks for is computed by the engine thread."""
+
+    thread: EngineThread
+    job: Job
+    search_: ModelSearch
+    base: SearchOptions
+
+    @property
+    def most_positions(self) -> int | None:
+        return self.search_.most_positions
+
+    def search(self, sentences: Sequence[Sentence], options: SearchOptions) -> Found:
+        def decode(some: Sequence[Sentence], options: SearchOptions) -> Found:
+            return self.thread.decode(self.job, self.search_, self.base, some, options)
+
+        return self.search_.search(sentences, options, decode=decode)
+
+    def read(self, source: np.ndarray, target: np.ndarray) -> tuple[float, Weights]:
+        return self.thread.call(self.job, lambda: self.search_.read(source, target))
+
+
+@contextlib.contextmanager
+def job_of(thread: EngineThread, on_live: OnLive | None = None) -> Iterator[Job]:
+    """A job that leaves nothing behind when the block ends, however it ends."""
+    job = Job(on_live)
+    try:
+        yield job
+    finally:
+        thread.cancel(job)

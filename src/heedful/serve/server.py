@@ -1,0 +1,115 @@
+"""The process: a socket, uvicorn, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+import uvicorn
+from starlette.applications import Starlette
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from heedful.errors import ServeError
+from heedful.files import reason
+from heedful.serve.service import Service
+
+_SECONDS_FOR_HEADERS = 20.0
+"""For a client to say what it wants; who says nothing must not keep a place."""
+_SECONDS_TO_DRAIN = 30
+_MOST_CONNECTIONS = 1000
+
+
+class _Protocol(H11Protocol):
+    """HTTP/1.1 that does not wait for ever for a request to begin."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.loop.call_later(_SECONDS_FOR_HEADERS, self._close_if_silent)
+
+    def _close_if_silent(self) -> None:
+        if self.cycle is None and not self.transport.is_closing():
+            self.transport.close()
+
+
+class Server(uvicorn.Server):
+    """A server that stops when it is told to, and at once when it is told twice."""
+
+    def __init__(self, app: Starlette, service: Service) -> None:
+        config = uvicorn.Config(
+            app,
+            http=_Protocol,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            limit_concurrency=_MOST_CONNECTIONS,
+            timeout_keep_alive=15,
+            timeout_graceful_shutdown=_SECONDS_TO_DRAIN,
+            h11_max_incomplete_event_size=1 << 16,
+        )
+        super().__init__(config)
+        self._service = service
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The first signal lets nothing new in; the second ends what is going on."""
+        self._service.ready = False
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """While this is open, Ctrl-C and SIGTERM stop the server; they are not raised again afterwards."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        handled = (signal.SIGINT, signal.SIGTERM)
+        before = {number: signal.signal(number, self.handle_exit) for number in handled}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def bound_socket(host: str, port: int) -> socket.socket:
+    """A socket that nobody listens on yet."""
+    made: socket.socket | None = None
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        made = socket.socket(family)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+        made.listen()  # or two could have it
+    except OSError as error:
+        if made is not None:
+            made.close()
+        taken = error.errno == errno.EADDRINUSE
+        advice = "another program listens there: give another --port" if taken else reason(error)
+        raise ServeError(f"{host}:{port} cannot be listened on: {advice}") from None
+    return made
+
+
+def serve(app: Starlette, service: Service, sock: socket.socket, *, started: Callable[[], object]) -> None:
+    """Answer requests until somebody stops it. ``started``: called when the first can come."""
+    server = Server(app, service)
+
+    async def run() -> None:
+        serving = asyncio.create_task(server.serve(sockets=[sock]))
+        while not server.started and not serving.done():
+            await asyncio.sleep(0.01)
+        started()
+        while not serving.done():
+            await asyncio.wait({serving}, timeout=1)
+            server.should_exit |= service.thread.broken
+
+    try:
+        asyncio.run(run())
+    finally:
+        service.close()

@@ -1,0 +1,163 @@
+"""The models that are served, which of them is meant, and how a request's work is done and given up."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from heedful.errors import BusyError, GoneError, ServeError
+from heedful.runs.descriptions import Languages
+from heedful.search.options import SearchOptions
+from heedful.search.translator import Translator
+from heedful.serve.engine_thread import EngineThread, OnLive, SharedSearch, job_of
+from heedful.serve.metrics import Metrics
+
+T = TypeVar("T")
+_MOST_JOBS = 256
+"""Requests whose text is taken apart or put together, or that wait for their translations: a thread for each."""
+_NAMES = (
+    "ar Arabic, bg Bulgarian, ca Catalan, cs Czech, da Danish, de German, el Greek, en English, eo Esperanto, es "
+    "Spanish, et Estonian, eu Basque, fa Persian, fi Finnish, fr French, ga Irish, gl Galician, he Hebrew, hi "
+    "Hindi, hr Croatian, hu Hungarian, id Indonesian, is Icelandic, it Italian, ja Japanese, ka Georgian, ko "
+    "Korean, lt Lithuanian, lv Latvian, mk Macedonian, ms Malay, nb Norwegian, nl Dutch, nn Norwegian, no "
+    "Norwegian, pl Polish, pt Portuguese, ro Romanian, ru Russian, sk Slovak, sl Slovenian, sq Albanian, sr "
+    "Serbian, sv Swedish, ta Tamil, th Thai, tl Tagalog, tr Turkish, uk Ukrainian, ur Urdu, vi Vietnamese, zh "
+    "Chinese"
+)
+LANGUAGE_NAMES = {pair[:2]: pair[3:] for pair in _NAMES.split(", ")}
+
+
+@dataclass(frozen=True, eq=False)
+class ServedModel:
+    """A model and the name that requests have for it."""
+
+    name: str
+    translator: Translator
+    languages: Languages
+    options: SearchOptions
+
+    def detection(self, text: str) -> float:
+        """How much a text looks like what this model translates, from 0 to 1: by its most frequent words."""
+        profile, words = self.translator.saved.profile, text.lower().split()
+        if profile is None or not words:
+            return 0.0
+        letters = [one for one in text if one.isalpha()]
+        known = sum(map(profile.source.knows, letters)) / max(1, len(letters))
+        hits = sum(word.strip(".,;:!?\"'()") in profile.source.function_words for word in words) / len(words)
+        return known * min(1.0, hits / max(profile.source.function_share, 1e-9))
+
+
+class Service:
+    """What every route works with."""
+
+    def __init__(
+        self,
+        models: Sequence[ServedModel],
+        *,
+        queue_tokens: int,
+        most_characters: int,
+    ) -> None:
+        """``most_characters``: of one request."""
+        self.models, self.most_characters, self.metrics = list(models), most_characters, Metrics()
+        self.thread = EngineThread(self.metrics, most_tokens=queue_tokens)
+        self.metrics.watch(tokens=lambda: self.thread.tokens, running=lambda: self.thread.running)
+        self.ready = True
+        self.jobs = 0
+        self._pool = ThreadPoolExecutor(_MOST_JOBS, thread_name_prefix="text")
+
+    def close(self) -> None:
+        """Stop; whatever is not finished fails."""
+        self.ready = False
+        self.thread.stop()
+        self._pool.shutdown(cancel_futures=True)
+
+    # Which model
+
+    @property
+    def sources(self) -> list[str]:
+        return list(dict.fromkeys(model.languages.source for model in self.models))
+
+    def targets(self, source: str | None = None) -> list[str]:
+        """The languages that a source, or any, is translated into."""
+        found = (one.languages for one in self.models if source in (None, one.languages.source))
+        return list(dict.fromkeys(spoken.target for spoken in found))
+
+    def model(self, source: str | None, target: str | None, *, text: str = "", name: str | None = None) -> ServedModel:
+        """The model that is meant; ``source`` None: the one whose language the text looks like most."""
+        if name is not None:
+            named = [model for model in self.models if model.name == name]
+            if not named:
+                raise ServeError(f"there is no model {name!r:.80}: there is {self._known()}", status=400)
+            return named[0]
+        fits = [
+            model
+            for model in self.models
+            if source in (None, model.languages.source) and target in (None, model.languages.target)
+        ]
+        if not fits:
+            asked = f"from {source or 'any language'!r:.40} to {target or 'any language'!r:.40}"
+            raise ServeError(f"there is no model {asked}: there is {self._known()}", status=400)
+        return max(fits, key=lambda model: model.detection(text)) if len(fits) > 1 and source is None else fits[0]
+
+    def _known(self) -> str:
+        return ", ".join(f"{one.name} ({one.languages.source} to {one.languages.target})" for one in self.models)
+
+    def detections(self, text: str) -> list[tuple[str, float]]:
+        """The languages that a text may be in, most probable first, each with a confidence from 0 to 100."""
+        found = {model.languages.source: round(100 * model.detection(text), 1) for model in self.models}
+        return sorted(found.items(), key=lambda pair: -pair[1])
+
+    # A request's work
+
+    def require_short(self, texts: Sequence[str], *, status: int = 400) -> int:
+        """The characters of a request's texts; raises where they are too many."""
+        characters = sum(map(len, texts))
+        if characters > self.most_characters:
+            problem = f"{characters:,} characters of text: at most {self.most_characters:,} at a time"
+            raise ServeError(problem, status=status)
+        return characters
+
+    async def run(
+        self,
+        model: ServedModel,
+        work: Callable[[Translator], T],
+        *,
+        gone: Callable[[], Any],
+        notices: list[str] | None = None,
+        on_live: OnLive | None = None,
+    ) -> T:
+        """What the work makes with a translator of its own, in a thread of its own.
+
+        ``gone``: makes an awaitable that ends when nobody waits any more: then the work is given up.
+        """
+        if not self.ready:
+            raise ServeError("the server is stopping", status=503)
+        if self.jobs >= _MOST_JOBS:
+            self.metrics.rejected.inc()
+            raise BusyError(
+                "too many requests at the same time: try again later", retry_after=self.thread.seconds_to_wait
+            )
+        self.jobs += 1
+        try:
+            with job_of(self.thread, on_live) as job:
+                own = model.translator.sharing(
+                    lambda search: SharedSearch(self.thread, job, search, model.options),
+                    notice=(notices if notices is not None else []).append,
+                )
+                working = asyncio.get_running_loop().run_in_executor(self._pool, work, own)
+                leaving = asyncio.ensure_future(gone())
+                try:
+                    await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    leaving.cancel()
+                    if not working.done():
+                        self.thread.cancel(job)
+                        with contextlib.suppress(GoneError):
+                            await working
+                return working.result()
+        finally:
+            self.jobs -= 1

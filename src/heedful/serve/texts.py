@@ -1,0 +1,91 @@
+"""Text as people send it: plain, HTML or XML, one or many, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from starlette.requests import Request
+
+from heedful.errors import ServeError
+from heedful.search.glossary import Glossary
+from heedful.search.lines import Translation
+from heedful.search.options import SearchOptions
+from heedful.search.translator import Translator
+from heedful.serve.access import Holder, Keys
+from heedful.serve.fields import Fields, gone
+from heedful.serve.service import ServedModel, Service
+from heedful.text.markup import markup
+from heedful.text.sentences import Split
+
+Format = Literal["text", "html", "xml"]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be translated, and how."""
+
+    texts: Sequence[str]
+    format: Format = "text"
+    n_best: int = 1
+    glossary: tuple[tuple[str, str], ...] = ()
+    prefix: str = ""
+    max_length: int = 0
+    split: Split | None = None
+    as_is: bool = False
+    ignored: Sequence[str] = ()
+    """Elements of markup that are left as they are."""
+
+    def options(self, base: SearchOptions) -> SearchOptions:
+        if self.n_best > base.beam_size:
+            raise ServeError(f"{self.n_best} translations of a text: at most {base.beam_size} here", status=400)
+        return replace(base, n_best=self.n_best, glossary=self.glossary, max_length=self.max_length)
+
+
+def translations(translator: Translator, wanted: Wanted, base: SearchOptions) -> list[list[Translation]]:
+    """The n best translations of each text, markup in its place."""
+    options = wanted.options(base)
+    how: dict[str, Any] = {"prefix": wanted.prefix, "split": wanted.split, "as_is": wanted.as_is}
+    if wanted.format == "text":
+        return list(translator.hypotheses(wanted.texts, options, **how))
+    taken = [markup(text, ignored=wanted.ignored, is_xml=wanted.format == "xml") for text in wanted.texts]
+    found = translator.hypotheses([unit for one in taken for unit in one.units], options, **how)
+    results = []
+    for one in taken:
+        units = [next(found) for _ in one.units]
+        whole = [[own[min(place, len(own) - 1)] for own in units] for place in range(max(map(len, units), default=1))]
+        filled: dict[str, Translation] = {}
+        for parts in whole:
+            text = one.filled([part.text for part in parts])
+            score, log_probability = sum(part.score for part in parts), sum(part.log_probability for part in parts)
+            filled.setdefault(text, Translation(text, float(score), float(log_probability), ()))
+        results.append(list(filled.values()))
+    return results
+
+
+def glossary_of(given: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    return Glossary(given).pairs if given else ()
+
+
+def service_of(request: Request) -> Service:
+    return request.app.state.service
+
+
+def holder_of(request: Request, fields: Fields) -> Holder:
+    """Who asks; raises where they may not."""
+    keys: Keys = request.app.state.keys
+    return keys.holder(request, fields)
+
+
+async def translated(
+    request: Request, model: ServedModel, wanted: Wanted, *, then: Callable[[Translator, Any], Any] | None = None
+) -> Any:
+    """The translations; or what ``then`` makes of them, with the translator, in the same thread."""
+    request.state.facts = {"model": model.name, "characters": sum(map(len, wanted.texts))}
+
+    def work(translator: Translator) -> Any:
+        found = translations(translator, wanted, model.options)
+        return then(translator, found) if then else found
+
+    return await service_of(request).run(model, work, gone=lambda: gone(request))

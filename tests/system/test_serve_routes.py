@@ -1,0 +1,311 @@
+"""The server under use and abuse: limits, keys, refusals, cancellations, and what it says of itself."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import hashlib
+import json
+import logging
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests import serving
+from tests.commands import run_here
+
+import heedful
+from heedful.serve.access import read_keys
+
+TEXT = "Two men are talking about a very long story that never ends."
+
+
+@pytest.fixture(scope="module")
+def model() -> serving.ServedModel:
+    return serving.served("en-de-small")
+
+
+@pytest.fixture(scope="module")
+def server(model: serving.ServedModel) -> Iterator[serving.Running]:
+    with serving.running(model) as started:
+        yield started
+
+
+def until(what: str, holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < end, what
+        time.sleep(0.01)
+
+
+def test_n_best_scores_and_alignment_are_those_of_the_library(server: serving.Running) -> None:
+    translator = heedful.load("en-de-small", device="cpu")
+    answer = server.ask("POST", "/api/translate", {"text": TEXT, "n_best": 3, "alignment": True}).json
+    from dataclasses import replace
+
+    (expected,) = translator.hypotheses([TEXT], replace(translator.options, n_best=3), as_is=True)
+    found = answer["results"][0]["translations"]
+    assert [one["text"] for one in found] == [one.text for one in expected]
+    assert [one["score"] for one in found] == pytest.approx([one.score for one in expected], abs=1e-4)
+    assert [one["alignment"] for one in found] == translator.alignments(TEXT, expected)
+    assert answer["model"] == "en-de-small"
+
+
+def test_a_glossary_a_prefix_and_a_length(server: serving.Running) -> None:
+    question = {"text": "The contract is ready.", "glossary": {"contract": "Kontrakt"}}
+    answer = server.ask("POST", "/api/translate", question).json
+    assert "Kontrakt" in answer["results"][0]["translations"][0]["text"]
+    begun = server.ask("POST", "/api/translate", {"text": TEXT, "prefix": "Es sind"}).json
+    assert begun["results"][0]["translations"][0]["text"].startswith("Es sind")
+    short = server.ask("POST", "/api/translate", {"text": TEXT, "max_length": 3}).json
+    assert len(short["results"][0]["translations"][0]["text"].split()) <= 3
+
+
+def test_beams_grow_and_become_the_result(server: serving.Running) -> None:
+    lines = [json.loads(line) for line in server.ask("POST", "/api/stream", {"text": TEXT}).body.splitlines()]
+    assert all("beams" in line for line in lines[:-1])
+    assert lines[:-1]
+    best = lines[-1]["result"]["results"][0]["translations"][0]["text"]
+    assert best == heedful.load("en-de-small", device="cpu").translate([TEXT])[0]
+    grown = [hypothesis["text"] for line in lines[:-1] for one in line["beams"] for hypothesis in one["hypotheses"]]
+    assert any(text and best.startswith(text) for text in grown)
+
+
+def test_attention_is_a_share_of_every_word(server: serving.Running) -> None:
+    answer = server.ask("POST", "/api/attention", {"text": "A dog runs.", "translation": "Ein Hund rennt.", "heads": 1})
+    found = answer.json
+    assert found["source"] == ["A", "dog", "runs."]
+    assert found["target"] == ["Ein", "Hund", "rennt."]
+    assert [max(range(3), key=row.__getitem__) for row in found["weights"]] == [0, 1, 2]
+    mean = [[sum(head[t][s] for head in found["heads"]) / len(found["heads"]) for s in range(3)] for t in range(3)]
+    for row, expected in zip(found["weights"], mean, strict=True):
+        assert row == pytest.approx(expected, abs=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "said"),
+    [
+        ("/translate", {"source": "en", "target": "de"}, 400, "missing q"),
+        ("/translate", {"q": "x", "source": "en", "target": "fr"}, 400, "en-de-small (en to de)"),
+        ("/translate", {"q": 3, "source": "en", "target": "de"}, 400, "must be text"),
+        ("/translate", {"q": "x", "source": "en", "target": "de", "format": "pdf"}, 400, "text, html"),
+        ("/translate", {"q": "x", "source": "en", "target": "de", "alternatives": 9}, 400, "at most 4"),
+        ("/translate", b"{", 400, "JSON"),
+        ("/translate", b"[1]", 400, "object"),
+        ("/translate", b'{"q": "\\ud800", "source": "en", "target": "de"}', 400, "surrogate"),
+        ("/v2/translate", {"target_lang": "DE"}, 400, "'text'"),
+        ("/v2/translate", {"text": ["x"], "target_lang": "DE", "glossary_id": "1"}, 404, "glossaries"),
+        ("/api/translate", {"text": "x", "n_best": 5}, 400, "from 1 to 4"),
+        ("/api/translate", {"text": "x", "n_best": "1e3"}, 400, "from 1 to 4"),
+        ("/api/translate", {"text": "x", "as_is": "perhaps"}, 400, "true or false"),
+        ("/api/translate", {"text": "x", "model": "other"}, 400, "there is no model 'other'"),
+        ("/api/translate", {"text": "x", "glossary": {"a": 1}}, 400, "an object of texts"),
+        ("/api/translate", {"text": "x", "prefix": "a\nb"}, 400, "one line"),
+        ("/api/translate", {"text": "x" * 50_001}, 400, "at most 50,000"),
+        ("/v2/translate", {"text": ["x" * 50_001], "target_lang": "DE"}, 413, "at most 50,000"),
+        ("/api/attention", {"text": ""}, 400, "no text"),
+        ("/translate_file", {}, 403, "does not do that"),
+        ("/nothing", {}, 404, "/docs"),
+    ],
+)
+def test_a_mistake_is_said_in_the_words_of_its_interface(
+    server: serving.Running, path: str, body: object, status: int, said: str
+) -> None:
+    answer = server.ask("POST", path, body)
+    assert answer.status == status
+    name = "message" if path.startswith("/v2") else "error"
+    assert said in answer.json[name]
+
+
+def test_text_that_is_nothing_comes_back(server: serving.Running) -> None:
+    for text in ("", " \n ", "123", "🙂", "%s"):
+        answer = server.ask("POST", "/translate", {"q": text, "source": "en", "target": "de"})
+        assert (answer.status, answer.json["translatedText"]) == (200, text)
+    assert server.ask("POST", "/translate", {"q": [], "source": "en", "target": "de"}).json == {"translatedText": []}
+
+
+def test_a_full_queue_is_said_with_429_and_nothing_else(model: serving.ServedModel) -> None:
+    question = {"text": " ".join([TEXT] * 5)}
+    with serving.running(model, queue_tokens=150) as small, concurrent.futures.ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(lambda _: small.ask("POST", "/api/translate", question), range(24)))
+        refused = [answer for answer in answers if answer.status != 200]
+        assert {answer.status for answer in refused} == {429}
+        assert all(1 <= int(answer.headers["retry-after"]) <= 60 for answer in refused)
+        texts = {answer.json["results"][0]["translations"][0]["text"] for answer in answers if answer.status == 200}
+        assert len(texts) == 1
+        assert small.ask("POST", "/api/translate", question).status == 200
+
+
+def test_whoever_goes_is_forgotten(server: serving.Running) -> None:
+    before = server.service.metrics.cancelled._value.get()
+    body = json.dumps({"text": "\n".join([TEXT] * 100)}).encode()
+    connection = socket.create_connection(("127.0.0.1", server.port))
+    connection.sendall(b"POST /api/translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n")
+    connection.sendall(f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    until("it is decoded", lambda: server.service.thread.running > 0)
+    # Somebody with one line does not wait for the hundred.
+    assert server.ask("POST", "/api/translate", {"text": "A dog."}).status == 200
+    assert server.service.thread.running > 0
+    connection.close()
+    until("nothing is left", lambda: server.service.thread.idle)
+    assert server.service.metrics.cancelled._value.get() > before
+
+
+def test_a_fault_fails_its_job_alone_and_the_engine_goes_on(
+    model: serving.ServedModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from heedful.search.engine import Engine
+
+    turn = Engine.turn
+
+    def breaking(self, new=(), *, dropped=()):
+        if any(len(sentence.source) == 3 for sentence in new):
+            raise RuntimeError("a secret text")
+        return turn(self, new, dropped=dropped)
+
+    bad = next(text for text in ("No.", "Yes!", "Go on", "A b.", "One") if len(_ids(model, text)) == 3)
+    with serving.running(model) as own, caplog.at_level(logging.ERROR, logger="heedful.serve"):
+        monkeypatch.setattr(Engine, "turn", breaking)
+        assert own.ask("POST", "/api/translate", {"text": bad}).status == 500
+        assert own.ask("POST", "/api/translate", {"text": TEXT}).status == 200
+    assert "RuntimeError" in caplog.text
+    assert "secret" not in caplog.text
+
+
+def _ids(model: serving.ServedModel, text: str) -> list[int]:
+    return model.translator.saved.source_subwords.encode([text])[0].tolist()
+
+
+def test_keys_let_in_and_limit(model: serving.ServedModel, tmp_path: Path) -> None:
+    hashes = [hashlib.sha256(key.encode()).hexdigest() for key in ("one", "two")]
+    (tmp_path / "keys.toml").write_text(
+        f'[[key]]\nname = "a"\nsha256 = "{hashes[0]}"\ncharacters_per_day = 10\n'
+        f'[[key]]\nname = "b"\nsha256 = "{hashes[1]}"\nrequests_per_minute = 1\n'
+    )
+    with serving.running(model, keys=read_keys(tmp_path / "keys.toml")) as own:
+        question = {"q": "A dog.", "source": "en", "target": "de"}
+        assert own.ask("POST", "/translate", question).status == 403
+        assert own.ask("POST", "/translate", {**question, "api_key": "three"}).status == 403
+        assert own.ask("POST", "/translate", {**question, "api_key": "one"}).status == 200
+        usage = own.ask("GET", "/v2/usage", Authorization="DeepL-Auth-Key one").json
+        assert usage == {"character_count": 6, "character_limit": 10}
+        form = [("text", "A dog."), ("target_lang", "DE")]
+        assert own.ask("POST", "/v2/translate", form, Authorization="DeepL-Auth-Key one").status == 456
+        assert own.ask("POST", "/v2/translate", form, Authorization="DeepL-Auth-Key two").status == 200
+        refused = own.ask("POST", "/v2/translate", form, Authorization="DeepL-Auth-Key two")
+        assert (refused.status, "retry-after" in refused.headers) == (429, True)
+        assert own.ask("GET", "/health").status == 200
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("x", "keys.toml"),
+        ("[[key]]\nname = 'a'\nsha256 = 'b'", "64 digits"),
+        ("[[key]]\nname = 'a'\nlimit = 1", "limit"),
+    ],
+)
+def test_a_file_of_keys_that_says_something_else_is_refused(tmp_path: Path, content: str, said: str) -> None:
+    (tmp_path / "keys.toml").write_text(content)
+    with pytest.raises(heedful.HeedfulError, match=said):
+        read_keys(tmp_path / "keys.toml")
+
+
+def test_large_and_slow_bodies_are_refused(server: serving.Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("heedful.serve.fields._SECONDS_TO_SEND", 0.2)
+    head = b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    for rest, status in ((b"Content-Length: 1073741824\r\n\r\n{", b"413"), (b"Content-Length: 99\r\n\r\n{", b"408")):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+            connection.sendall(head + rest)
+            assert connection.recv(100).split()[1] == status
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n")
+        chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
+        assert _sent(connection, chunk, times=1600) < 1600, "100 MB were read, and nobody said no"
+
+
+def _sent(connection: socket.socket, chunk: bytes, *, times: int) -> int:
+    for number in range(times):
+        try:
+            connection.sendall(chunk)
+        except OSError:
+            return number
+    return times
+
+
+def test_who_says_nothing_is_not_waited_for(model: serving.ServedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("heedful.serve.server._SECONDS_FOR_HEADERS", 0.2)
+    with (
+        serving.running(model) as own,
+        socket.create_connection(("127.0.0.1", own.port), timeout=10) as connection,
+    ):
+        connection.sendall(b"POST /translate HTTP/1.1\r\nHos")
+        assert connection.recv(100) == b""
+
+
+def test_what_it_says_of_itself(server: serving.Running, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="heedful.serve"):
+        server.ask("POST", "/translate", {"q": "A secret.", "source": "en", "target": "de", "api_key": "hidden"})
+    (line,) = [json.loads(record.message) for record in caplog.records if record.name == "heedful.serve"]
+    assert (line["route"], line["status"], line["characters"]) == ("/translate", 200, 9)
+    assert "secret" not in caplog.text
+    assert "hidden" not in caplog.text
+    assert server.ask("GET", "/health").json == server.ask("GET", "/ready").json == {"status": "ok"}
+    metrics = server.ask("GET", "/metrics").body.decode()
+    for name in (
+        'heedful_requests_total{route="/translate",status="200"}',
+        "heedful_request_seconds_bucket",
+        "heedful_queued_tokens 0.0",
+        "heedful_running_sentences 0.0",
+        "heedful_generated_tokens_total",
+        "heedful_cancelled_sentences_total",
+        "heedful_rejected_total",
+    ):
+        assert name in metrics
+    page = server.ask("GET", "/", Origin="https://elsewhere.example")
+    assert "default-src 'self'" in page.headers["content-security-policy"]
+    assert page.headers["x-content-type-options"] == "nosniff"
+    assert "access-control-allow-origin" not in page.headers
+
+
+def test_another_site_may_ask_when_it_is_allowed_to(model: serving.ServedModel) -> None:
+    with serving.running(model, origins=("https://a.example",)) as own:
+        allowed = own.ask("GET", "/languages", Origin="https://a.example")
+        assert allowed.headers["access-control-allow-origin"] == "https://a.example"
+        assert "access-control-allow-origin" not in own.ask("GET", "/languages", Origin="https://b.example").headers
+
+
+def test_several_models_are_chosen_by_name_and_language(model: serving.ServedModel) -> None:
+    other = serving.served("en-de-small", called="other", beam_size=1)
+    with serving.running(model, other) as own:
+        assert [one["name"] for one in own.ask("GET", "/api/models").json["models"]] == ["en-de-small", "other"]
+        for name in ("en-de-small", "other"):
+            assert own.ask("POST", "/api/translate", {"text": "A dog.", "model": name}).json["model"] == name
+        assert own.ask("POST", "/api/translate", {"text": "A dog."}).json["model"] == "en-de-small"
+
+
+def test_what_is_wrong_with_the_command_is_said_at_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        code, _, said = run_here(capsys, "serve", "--port", str(taken.getsockname()[1]))
+    assert code == 2
+    assert "another program listens there" in said
+    code, _, said = run_here(capsys, "serve", "--port", "0", "--model", "en-de-smal")
+    assert code == 2
+    assert "en-de-small" in said
+    code, _, said = run_here(capsys, "serve", "--keys", tmp_path / "none.toml")
+    assert code == 2
+    assert "none.toml" in said
+
+
+def test_without_the_extra_it_says_what_to_install(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    code, _, said = run_here(capsys, "serve")
+    assert code == 2
+    assert "pip install 'heedful[serve]'" in said
