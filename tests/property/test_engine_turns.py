@@ -76,6 +76,7 @@ def test_what_lives_in_a_slot_becomes_what_is_finished() -> None:
         values = [one.log_probability for one in live[sentence][0]]
         assert values == sorted(values, reverse=True)
     going, _ = seen[len(best) - 1][sentence]
+    assert best
     assert any(one.ids.tolist() == best for one in going)
     assert all(one.ids.tolist() != best for one in seen[-1][sentence][1]) or len(seen) > len(best)
 

@@ -120,7 +120,8 @@ def _tables(texts: Sequence[str], subwords: Sequence[bytes]) -> tuple[np.ndarray
         states[:, :going] = by_byte[states[:, :going], letters[:going, column]]
     following = np.empty_like(states)
     following[:, order] = states
-    return following, _needed(following, may_end, np.union1d([PAD, START, END], np.flatnonzero(lengths == 0)))
+    silent = np.flatnonzero(lengths == 0) if lengths.any() else []  # where nothing is known to spell, all may come
+    return following, _needed(following, may_end, np.union1d([PAD, START, END], silent).astype(int))
 
 
 def _needed(following: np.ndarray, may_end: np.ndarray, silent: np.ndarray) -> np.ndarray:
