@@ -38,7 +38,7 @@ CEILINGS = {
     "export": (4, 370),
     "planning": (6, 1120),
     "training": (12, 1900),
-    "search": (18, 3240),
+    "search": (20, 3940),
     "runs": (9, 1450),
     "prepare": (8, 1350),
     "model": (15, 1910),

@@ -119,6 +119,31 @@ def test_captured_steps_find_what_a_cpu_finds(method: str, ties: bool, forbidden
             assert not {"a1", "b"}.intersection(spelled if forbidden else ())
 
 
+@pytest.mark.parametrize("forbidden", [(), ("a1", "b", "c2 a")])
+@pytest.mark.parametrize(
+    "options",
+    [
+        SearchOptions(max_extra_length=6, n_best=2),
+        SearchOptions(max_extra_length=6, beam_size=10, stop="enough"),
+        SearchOptions(min_length=20, max_extra_length=6, length_penalty=0.0),
+        SearchOptions(method="greedy", max_extra_length=6),
+        SearchOptions(method="sample", max_extra_length=6),
+    ],
+    ids=["beam", "enough", "least length", "greedy", "sample"],
+)
+def test_kernels_find_what_a_cpu_finds(options: SearchOptions, forbidden: tuple[str, ...]) -> None:
+    """In float32, where a step is our kernels: 99 of 100 sentences have the same words, some with a prefix."""
+    options = replace(options, forbidden=forbidden)
+    given = [replace(s, prefix=(7, 8) if s.number % 3 == 0 else ()) for s in sentences(100)]
+    model = random_model(ties=False)
+    expected = found(search_on("cpu", model), given, options)
+    captured = found(search_on("cuda", model, graphs=True), given, options)
+    same = [n for n in expected if [ids for ids, _ in captured[n]] == [ids for ids, _ in expected[n]]]
+    assert len(same) >= 99
+    for n in same:
+        assert [score for _, score in captured[n]] == pytest.approx([score for _, score in expected[n]], abs=1e-4)
+
+
 @pytest.mark.parametrize("method", ["beam", "greedy", "sample"])
 @pytest.mark.parametrize("forbidden", [(), ("qqq",)])
 def test_captured_steps_say_nothing_but_text(method: str, forbidden: tuple[str, ...]) -> None:
@@ -141,9 +166,10 @@ def test_captured_steps_say_nothing_but_text(method: str, forbidden: tuple[str, 
     assert any(any(subwords[id_][0] & 0xC0 == 0x80 for id_ in some[0][0]) for some in results[0].values())
 
 
-def test_captured_steps_find_what_a_cpu_finds_of_required_words() -> None:
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_captured_steps_find_what_a_cpu_finds_of_required_words(dtype: torch.dtype) -> None:
     """Alone too, to the bit; every other sentence must hold nothing, and is searched as ever."""
-    draw, model = np.random.default_rng(7), random_model(ties=False).double()
+    draw, model = np.random.default_rng(7), random_model(ties=False).to(dtype)
     words = [tuple(draw.integers(3, VOCAB, size).tolist()) for size in (1, 2, 3, 5)]
     terms = [(Way(ids, (int(ids[0]),)), Way(ids[::-1])) for ids in words]
     given = [
@@ -158,7 +184,8 @@ def test_captured_steps_find_what_a_cpu_finds_of_required_words() -> None:
     for n, hypotheses in expected.items():
         for other in (plain, captured):
             assert [ids for ids, _ in other[n]] == [ids for ids, _ in hypotheses]
-            assert [score for _, score in other[n]] == pytest.approx([score for _, score in hypotheses], abs=1e-9)
+            near = pytest.approx([score for _, score in hypotheses], abs=1e-9 if dtype == torch.float64 else 1e-4)
+            assert [score for _, score in other[n]] == near
     for n in (1, 6, 7):
         assert found(search, [given[n]], options)[n] == captured[n]
     held = [ids for n, hypotheses in captured.items() if n % 2 for ids, _ in hypotheses]

@@ -19,10 +19,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from heedful.model.devices import Captures
+from heedful.model.devices import Captures, has_kernels
 from heedful.model.masks import padded_layout
 from heedful.model.stacks import DecoderLayer
 from heedful.model.transformer import Transformer
+from heedful.search.cuda_steps import LayersByKernels
 from heedful.symbols import END, PAD
 
 
@@ -87,6 +88,8 @@ class CachedDecoder:
         # One position is always open, so that an empty slot's weights are numbers.
         self._real_BS = torch.arange(source_positions, device=self.device).expand(slots + 1, -1) == 0
         self._source_lengths = [0] * slots
+        self._source_length_B = torch.ones(slots + 1, dtype=torch.long, device=self.device)
+        self._by_kernels = LayersByKernels(model, self._layers, half=half) if has_kernels(weight) else None
         self._next_ids = torch.full((encoded_together, source_positions), PAD, device=self.device)
         self._next_slots = torch.zeros(encoded_together, dtype=torch.long, device=self.device)
 
@@ -103,8 +106,8 @@ class CachedDecoder:
             missing = self._encoded_together - len(some)
             ids = padded_ids([*some, *[np.empty(0, np.int64)] * missing], self.source_positions)
             self._next_ids.copy_(torch.from_numpy(ids), non_blocking=True)
-            self._next_slots.fill_(self.slots)  # padding goes into a slot that nobody reads
-            self._next_slots[: len(some)] = slots[begin : begin + len(some)]
+            into = F.pad(slots[begin : begin + len(some)], (0, missing), value=self.slots)  # one that nobody reads
+            self._next_slots.copy_(into, non_blocking=True)
             if self._put_next is None:
                 put_next = functools.partial(self._put, self._next_ids, self._next_slots)
                 self._put_next = self._captures(put_next, keep=()) if self._captures else put_next
@@ -113,18 +116,24 @@ class CachedDecoder:
     def _put(self, ids: Tensor, slots: Tensor) -> None:
         layout, width = padded_layout(ids), ids.size(1)
         with self._autocast():
-            memory = self.model.encode(ids, layout)
+            if self._by_kernels is not None and not self.model.config.neighbourhood:
+                memory = self._by_kernels.encoded(ids, layout)
+            else:
+                memory = self.model.encode(ids, layout)
             for layer, kept in zip(self._decoder_layers, self._layers, strict=True):
                 keys, values = layer.cross_attention.keys_and_values(memory)
                 kept.cross_keys[slots, :, :width] = keys.transpose(1, 2)
                 kept.cross_values[slots, :, :width] = values.transpose(1, 2)
         self._real_BS.index_copy_(0, slots, F.pad(layout.real, (0, self.source_positions - width)))
+        self._source_length_B.index_copy_(0, slots, layout.real.sum(1))
 
     def step(self, ids_BW: Tensor, length_B: Tensor, rows_BWT: Tensor, *, reach: int | None = None) -> Tensor:
         """Scores of every word after these ids, which stand at position ``length`` of each slot, ``[B, W, V]``.
 
         ``reach``: how many positions are in use at most, which spares a CPU work; all, if it is not said.
         """
+        if self._by_kernels is not None:
+            return self._logits(self._by_kernels.decoded(ids_BW, length_B, rows_BWT, self._source_length_B))
         slots, position = len(ids_BW), _At(length_B, self.positions)
         source_reach = self.source_positions if reach is None else max(self._source_lengths[:slots])
         reach = reach or self.positions

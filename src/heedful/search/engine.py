@@ -2,14 +2,17 @@
 
 The engine knows of ids, slots and steps, not of text, nor of what computes the scores: that is a `Scorer`. On a CPU
 only the positions and slots in use are computed, and the slots in use are the first ones: one that ends takes over the
-last. On a GPU all shapes stay, and a step is one captured graph.
+last. On a GPU all shapes stay, and a step is one captured graph; the host looks at what a step has finished while the
+device takes the next one, so neither waits for the other.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterator, Sequence
-from typing import Protocol
+import math
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -17,14 +20,16 @@ from torch import Tensor
 
 from heedful.model.devices import Captures
 from heedful.search.beam_search import Hypotheses, advance_beams, advance_samples, uniform_numbers
+from heedful.search.cuda_steps import MOST_BEAMS, AdvanceByKernels
 from heedful.search.options import SearchOptions
 from heedful.search.required import MOST_AVOIDED, RequiredShape, required_tables
 from heedful.search.sentence import Hypothesis, Sentence
-from heedful.search.spelling import Constraint
+from heedful.search.spelling import Constraint, Spelling
 from heedful.symbols import PAD, START
 
-_STEPS_BETWEEN_LOOKS = 4
-"""On a GPU the host asks after so many steps which slots are done: each question waits for the device."""
+_IN_FLIGHT = {"cpu": 0, "cuda": 1}
+"""Steps that the device has still to take when the host asks what an earlier one has finished."""
+Results = list[tuple[Sentence, list[Hypothesis]]]
 
 
 class Scorer(Protocol):
@@ -35,7 +40,7 @@ class Scorer(Protocol):
     """Of the scores."""
 
     def place(self, slots: Tensor, sources: Sequence[np.ndarray]) -> None:
-        """Take new sentences into these slots."""
+        """Take new sentences into these slots, whose numbers are on the host."""
         ...
 
     def step(self, ids_BW: Tensor, length_B: Tensor, rows_BWT: Tensor, *, reach: int | None = None) -> Tensor:
@@ -45,6 +50,36 @@ class Scorer(Protocol):
     def move(self, slot: int, to: int, *, reach: int) -> None:
         """Put what a slot holds, of which so many positions are in use, into another; on a CPU alone."""
         ...
+
+
+class _Placed(NamedTuple):
+    """A sentence in a slot."""
+
+    sentence: Sentence
+    first_step: int
+    """The number of the first step that it took part in: looks at earlier ones say nothing about it."""
+    last_step: int
+    """By then it is finished, since it has reached its limit and ended."""
+
+
+class _OnHost(NamedTuple):
+    """Copies on the host, which may still be under way."""
+
+    tensors: list[Tensor]
+    arrived: torch.cuda.Event | None
+
+    @classmethod
+    def of(cls, tensors: Sequence[Tensor]) -> _OnHost:
+        copies = [tensor.to("cpu", non_blocking=True) for tensor in tensors]
+        arrived = torch.cuda.Event() if tensors[0].is_cuda else None
+        if arrived is not None:
+            arrived.record()
+        return cls(copies, arrived)
+
+    def read(self) -> list[np.ndarray]:
+        if self.arrived is not None:
+            self.arrived.synchronize()
+        return [tensor.numpy() for tensor in self.tensors]
 
 
 class Engine:
@@ -66,14 +101,14 @@ class Engine:
         """
         self._scorer, self._options, self._positions, self._spelling = scorer, options, positions, spelling
         self._required = required
-        self._state = self._begun([Sentence(0, np.empty(0))] * slots)
-        self._state.done.fill_(True)
-        self._inside: list[Sentence | None] = [None] * slots
-        self._advance = advance_beams if options.method == "beam" else advance_samples
+        self._state = self._empty(slots)
+        self._inside: list[_Placed | None] = [None] * slots
+        self._steps, self._looks = 0, deque[tuple[int, _OnHost]]()
+        self._found: tuple[list[Sentence | None], _OnHost] | None = None
+        self._advance = self._chosen_advance()
         self._captures = captures
         self._whole_step = functools.partial(self._step, self._state) if captures is None else None
 
-    @torch.inference_mode()
     def run(self, sentences: Sequence[Sentence]) -> Iterator[tuple[Sentence, list[Hypothesis]]]:
         """Every sentence with its hypotheses, best first, as they are finished; best when neighbours are alike."""
         waiting = list(reversed(sentences))
@@ -86,7 +121,8 @@ class Engine:
     @property
     def inside(self) -> list[Sentence]:
         """The sentences that are being decoded."""
-        return [sentence for sentence in self._inside if sentence is not None]
+        found = [sentence for sentence in self._found[0] if sentence is not None] if self._found else []
+        return [*found, *(placed.sentence for placed in self._inside if placed is not None)]
 
     def room(self, waiting: int) -> int:
         """How many of so many that wait to give to the next turn: none before an eighth of the slots is free."""
@@ -94,34 +130,28 @@ class Engine:
         return min(free, waiting) if free >= min(max(1, len(self._inside) // 8), waiting) else 0
 
     @torch.inference_mode()
-    def turn(
-        self, new: Sequence[Sentence] = (), *, dropped: Collection[Sentence] = ()
-    ) -> list[tuple[Sentence, list[Hypothesis]]]:
+    def turn(self, new: Sequence[Sentence] = (), *, dropped: Collection[Sentence] = ()) -> Results:
         """Forget the dropped, take in the new, of which there must be `room`, go on; and give what is finished."""
         self._drop(dropped)
         if new:
             self._place(new)
-        if not any(self._inside):
-            return []
         if self._scorer.device.type == "cpu":
             self._close_gaps()
-        self._take_steps()
-        done = self._state.done.tolist()
-        finished = [slot for slot, sentence in enumerate(self._inside) if sentence is not None and done[slot]]
-        results: list[tuple[Sentence, list[Hypothesis]]] = []
-        for slot, found in zip(finished, self._taken(finished) if finished else (), strict=True):
-            sentence, self._inside[slot] = self._inside[slot], None
-            assert sentence is not None, "only slots with sentences finish"
-            results.append((sentence, found[: sentence.n_best or self._options.n_best]))
-        return results
+        if any(placed is not None and placed.last_step > self._steps for placed in self._inside):
+            self._take_step()
+        results = self._given()  # what an earlier turn has found, while the device takes this step
+        self._look()
+        return results if self._looks else [*results, *self._given()]
 
     @torch.inference_mode()
     def live(self, sentences: Collection[Sentence]) -> dict[Sentence, tuple[list[Hypothesis], list[Hypothesis]]]:
         """The hypotheses of those of these sentences that are inside: the ones that go on and the ones that have ended,
         each best first.
         """
-        slots = {slot: one for slot, one in enumerate(self._inside) if one is not None and one in sentences}
-        return {one: (self._going(slot), next(self._taken([slot]))) for slot, one in slots.items()}
+        placed = {slot: one for slot, one in enumerate(self._inside) if one is not None and one.sentence in sentences}
+        all_ = [self._options.beams] * len(placed)
+        ended = _hypotheses(self._ended(list(placed)), all_) if placed else []
+        return {one.sentence: (self._going(slot), own) for (slot, one), own in zip(placed.items(), ended, strict=True)}
 
     def _going(self, slot: int) -> list[Hypothesis]:
         state, length = self._state, int(self._state.length[slot])
@@ -130,29 +160,32 @@ class Engine:
         beams = [beam for beam in sorted(range(len(values)), key=lambda beam: -values[beam]) if values[beam] > -np.inf]
         return [_hypothesis(ids, rows[beam], values[beam], values[beam]) for beam in beams]
 
+    @torch.inference_mode()
     def _drop(self, sentences: Collection[Sentence]) -> None:
         """Free the slots of these sentences."""
-        slots = [slot for slot, sentence in enumerate(self._inside) if sentence is not None and sentence in sentences]
+        slots = [n for n, placed in enumerate(self._inside) if placed is not None and placed.sentence in sentences]
         if slots:
-            index = torch.tensor(slots, device=self._scorer.device)
-            self._state.done[index] = True
-            self._state.log_probability[index] = -torch.inf
+            index = self._on_device(slots)
+            self._state.done.index_fill_(0, index, True)
+            self._state.log_probability.index_fill_(0, index, -torch.inf)
         for slot in slots:
             self._inside[slot] = None
+        if self._found:
+            found, copied = self._found
+            self._found = [None if sentence in sentences else sentence for sentence in found], copied
 
     def _place(self, sentences: Sequence[Sentence]) -> None:
         """Put new sentences into the first slots that are free."""
-        free = [slot for slot, sentence in enumerate(self._inside) if sentence is None][: len(sentences)]
-        slots = torch.tensor(free, device=self._scorer.device)
-        self._scorer.place(slots, [sentence.source for sentence in sentences])
-        for kept, begun in zip(self._state.tensors, self._begun(sentences).tensors, strict=True):
-            kept[slots] = begun
-        for slot, sentence in zip(free, sentences, strict=True):
-            self._inside[slot] = sentence
+        free = [slot for slot, placed in enumerate(self._inside) if placed is None][: len(sentences)]
+        self._scorer.place(torch.tensor(free), [sentence.source for sentence in sentences])
+        limits = [self._limit(sentence) for sentence in sentences]
+        self._begin(free, sentences, limits)
+        for slot, sentence, limit in zip(free, sentences, limits, strict=True):
+            self._inside[slot] = _Placed(sentence, self._steps + 1, self._steps + limit + 1)
 
     def _close_gaps(self) -> None:
         """Move the last sentences into slots that are free before them, so that those in use are the first."""
-        busy = sum(sentence is not None for sentence in self._inside)
+        busy = len(self._inside) - self._inside.count(None)
         last = len(self._inside) - 1
         for slot in range(busy):
             if self._inside[slot] is None:
@@ -163,71 +196,157 @@ class Engine:
                     tensor[slot] = tensor[last]
                 self._inside[slot], self._inside[last] = self._inside[last], None
 
-    def _begun(self, sentences: Sequence[Sentence]) -> Hypotheses:
-        """Slots with new sentences: one live hypothesis each that holds the start symbol alone."""
-        options, positions, device, count = self._options, self._positions, self._scorer.device, len(sentences)
-        shape, table = (count, options.beams), (count, options.beams, positions)
-        limits = [min(options.limit(len(one.source)), one.limit or positions, positions - 1) for one in sentences]
-        prefix = np.full((count, positions), PAD)
-        for row, sentence in enumerate(sentences):
-            prefix[row, 1 : 1 + len(sentence.prefix)] = sentence.prefix
-        log_probability, uniform = torch.full(shape, -torch.inf, dtype=self._scorer.dtype), np.zeros((*shape, 0))
-        log_probability[:, 0] = 0.0
-        if options.method == "sample":  # samples do not compete: every beam begins
-            log_probability[:] = 0.0
-            numbers = (sentence.number for sentence in sentences)
-            drawn = [uniform_numbers(options.seed, n, beams=options.beams, positions=positions) for n in numbers]
-            uniform = np.stack(drawn)
-        own = torch.arange(options.beams)[:, None].expand(table)
-        required = required_tables([sentence.required for sentence in sentences], self._required)
-        avoided = torch.full((count, MOST_AVOIDED), PAD)
-        for row, sentence in enumerate(sentences):
-            avoided[row, : len(sentence.avoided)] = torch.tensor(sentence.avoided, dtype=torch.long)
-        begun = Hypotheses(
-            log_probability=log_probability,
-            ids=torch.full(table, START),
-            rows=own.masked_fill(torch.arange(positions) > 0, 0),
-            length=torch.zeros(count, dtype=torch.long),
-            limit=torch.tensor(limits),
-            n_best=torch.tensor([sentence.n_best or options.n_best for sentence in sentences]),
-            prefix=torch.from_numpy(prefix),
-            uniform=torch.from_numpy(uniform).to(self._scorer.dtype),
-            spelled=torch.tensor([sentence.begins for sentence in sentences])[:, None].repeat(1, options.beams),
-            progress=torch.zeros(*shape, 1 + self._required.ways, dtype=torch.long),
-            **{f"required_{name}": table for name, table in required._asdict().items()},
-            avoided=avoided,
-            done=torch.zeros(count, dtype=torch.bool),
-            ended_score=torch.full_like(log_probability, -torch.inf),
-            ended_log_probability=torch.full_like(log_probability, -torch.inf),
-            ended_length=torch.zeros(shape, dtype=torch.long),
-            ended_rows=torch.zeros(table, dtype=torch.long),
+    def _limit(self, sentence: Sentence) -> int:
+        limit = self._options.limit(len(sentence.source))
+        return min(limit, sentence.limit or self._positions, self._positions - 1)
+
+    def _empty(self, slots: int) -> Hypotheses:
+        """Slots without sentences."""
+        options, scorer, beams = self._options, self._scorer, (slots, self._options.beams)
+        number = functools.partial(torch.zeros, dtype=torch.long, device=scorer.device)
+        value = functools.partial(torch.full, fill_value=-torch.inf, dtype=scorer.dtype, device=scorer.device)
+        required = required_tables([()] * slots, self._required)
+        return Hypotheses(
+            log_probability=value(beams),
+            ids=number(*beams, self._positions),
+            rows=number(*beams, self._positions),
+            length=number(slots),
+            limit=number(slots),
+            n_best=number(slots) + 1,
+            prefix=number(slots, self._positions),
+            uniform=value((*beams, self._positions if options.method == "sample" else 0)),
+            spelled=number(beams),
+            progress=number(*beams, 1 + self._required.ways),
+            **{f"required_{name}": table.to(scorer.device) for name, table in required._asdict().items()},
+            avoided=number(slots, MOST_AVOIDED),
+            done=torch.ones(slots, dtype=torch.bool, device=scorer.device),
+            ended_score=value(beams),
+            ended_log_probability=value(beams),
+            ended_length=number(beams),
+            ended_rows=number(*beams, self._positions),
         )
-        return Hypotheses(*(tensor.to(device) for tensor in begun.tensors))
 
-    def _taken(self, slots: list[int]) -> Iterator[list[Hypothesis]]:
-        """The finished hypotheses of these slots, best first, on the host."""
-        state, index = self._state, torch.tensor(slots, device=self._scorer.device)
-        ended = (state.ended_score, state.ended_log_probability, state.ended_length, state.ended_rows, state.ids)
-        for score, log_probability, length, rows, ids in zip(*(x[index].cpu().numpy() for x in ended), strict=True):
-            order = np.argsort(-score, kind="stable")
-            paths = {w: rows[w, : length[w] + 1] for w in order[score[order] > -np.inf]}
-            yield [_hypothesis(ids, path, log_probability[w], score[w]) for w, path in paths.items()]
+    def _begin(self, free: list[int], sentences: Sequence[Sentence], limits: list[int]) -> None:
+        """Put new sentences into these slots: one live hypothesis each that holds the start symbol alone.
 
-    def _take_steps(self) -> None:
+        Of what lay there before, what is beyond the length of a hypothesis stays: nobody reads it.
+        """
+        state, options, count, slots = self._state, self._options, len(sentences), self._on_device(free)
+        for tensor in (state.log_probability, state.ended_score, state.ended_log_probability):
+            tensor.index_fill_(0, slots, -torch.inf)
+        for tensor in (state.length, state.progress, state.done, state.prefix):
+            tensor.index_fill_(0, slots, 0)
+        state.ids[:, :, 0].index_fill_(0, slots, START)
+        # Samples do not compete: every beam begins.
+        (state.log_probability if options.method == "sample" else state.log_probability[:, :1]).index_fill_(0, slots, 0)
+        beams = np.ones((count, options.beams), np.int64)
+        new: list[tuple[Tensor, Any]] = [
+            (state.limit, limits),
+            (state.n_best, [sentence.n_best or options.n_best for sentence in sentences]),
+            (state.spelled, beams * np.array([[sentence.begins] for sentence in sentences])),
+            (state.rows[:, :, 0], beams * np.arange(options.beams)),
+        ]
+        if any(sentence.prefix for sentence in sentences):
+            new.append((state.prefix, _padded([(PAD, *s.prefix) for s in sentences], self._positions)))
+        if options.method == "sample":
+            sizes = {"beams": options.beams, "positions": self._positions}
+            new.append((state.uniform, np.stack([uniform_numbers(options.seed, s.number, **sizes) for s in sentences])))
+        if self._required.terms:
+            tables = required_tables([sentence.required for sentence in sentences], self._required)
+            new += zip(state.required, tables, strict=True)
+            new.append((state.avoided, _padded([sentence.avoided for sentence in sentences], MOST_AVOIDED)))
+        for tensor, values in new:
+            values = torch.as_tensor(values, dtype=tensor.dtype).to(tensor.device, non_blocking=True)
+            tensor.index_copy_(0, slots, values)
+
+    def _take_step(self) -> None:
+        """Let the device take a step and copy which slots are done."""
         if self._scorer.device.type == "cpu":
-            busy = sum(sentence is not None for sentence in self._inside)
+            busy = len(self._inside) - self._inside.count(None)
             in_use = Hypotheses(*(tensor[:busy] for tensor in self._state.tensors))
             self._step(in_use, reach=int(in_use.length.max()) + 1)
-            return
-        if self._whole_step is None:
-            assert self._captures is not None, "otherwise the steps are plain"
-            self._whole_step = self._captures(functools.partial(self._step, self._state), keep=self._state.tensors)
-        for _ in range(_STEPS_BETWEEN_LOOKS):
+        else:
+            if self._whole_step is None:
+                assert self._captures is not None, "otherwise the steps are plain"
+                self._whole_step = self._captures(functools.partial(self._step, self._state), keep=self._state.tensors)
             self._whole_step()
+        self._steps += 1
+        self._looks.append((self._steps, _OnHost.of([self._state.done])))
+
+    def _look(self) -> None:
+        """See which slots an earlier step has finished, if it is time, and have their hypotheses copied."""
+        in_flight = _IN_FLIGHT[self._scorer.device.type]
+        needed = any(placed is not None and placed.last_step > self._steps for placed in self._inside)
+        if not self._looks or (needed and len(self._looks) <= in_flight):
+            return
+        number, copied = self._looks.popleft()
+        (done,) = copied.read()
+        finished = [
+            (slot, placed)
+            for slot, placed in enumerate(self._inside)
+            if placed is not None and placed.first_step <= number and done[slot]
+        ]
+        if finished:
+            self._found = [one.sentence for _, one in finished], self._ended([slot for slot, _ in finished])
+            for slot, _ in finished:
+                self._inside[slot] = None
+        if not any(self._inside):
+            self._looks.clear()
+
+    def _ended(self, slots: list[int]) -> _OnHost:
+        """What `_hypotheses` takes."""
+        state, index = self._state, self._on_device(slots)
+        ended = (state.ended_score, state.ended_log_probability, state.ended_length, state.ended_rows, state.ids)
+        return _OnHost.of([tensor[index] for tensor in ended])
+
+    def _given(self) -> Results:
+        """What was found; it is not inside any more."""
+        if self._found is None:
+            return []
+        (sentences, copied), self._found = self._found, None
+        wanted = [sentence.n_best or self._options.n_best if sentence is not None else 0 for sentence in sentences]
+        every = zip(sentences, _hypotheses(copied, wanted), strict=True)
+        return [(sentence, found) for sentence, found in every if sentence is not None]
+
+    def _chosen_advance(self) -> Callable[[Hypotheses, Tensor, SearchOptions, Any], None]:
+        options, device = self._options, self._scorer.device
+        on_cuda = device.type == "cuda" and self._scorer.dtype == torch.float32
+        simple = isinstance(self._spelling, Spelling) and not self._required.terms and options.beams <= MOST_BEAMS
+        if on_cuda and simple and options.method != "sample":
+            return AdvanceByKernels(options, positions=self._positions, device=device)
+        return advance_beams if options.method == "beam" else advance_samples
+
+    def _on_device(self, slots: list[int]) -> Tensor:
+        return torch.tensor(slots).to(self._scorer.device, non_blocking=True)
 
     def _step(self, state: Hypotheses, reach: int | None = None) -> None:
         logits = self._scorer.step(state.last_ids, state.length, state.rows, reach=reach)
         self._advance(state, logits, self._options, self._spelling)
+
+
+def _padded(rows: Sequence[tuple[int, ...]], width: int) -> np.ndarray:
+    """Ids in rows, padded on the right."""
+    table = np.full((len(rows), width), PAD)
+    for place, row in enumerate(rows):
+        table[place, : len(row)] = row
+    return table
+
+
+def _hypotheses(copied: _OnHost, wanted: list[int]) -> list[list[Hypothesis]]:
+    """Of each slot so many finished hypotheses at most, best first."""
+    score, log_probability, length, rows, ids = copied.read()
+    order = np.argsort(-score, axis=1, kind="stable")[:, : max(wanted)]
+    rows = np.take_along_axis(rows, order[..., None], 1)
+    numbers = (np.take_along_axis(one, order, 1).tolist() for one in (score, log_probability, length))
+    every = zip(wanted, np.take_along_axis(ids, rows, 1), rows, *numbers, strict=True)
+    return [
+        [
+            Hypothesis(ids[1 : n + 1], summed, score, path[: n + 1])
+            for ids, path, score, summed, n in zip(words[:most], paths, scores, sums, lengths, strict=False)
+            if score > -math.inf
+        ]
+        for most, words, paths, scores, sums, lengths in every
+    ]
 
 
 def _hypothesis(ids_WT: np.ndarray, path: np.ndarray, log_probability: float, score: float) -> Hypothesis:

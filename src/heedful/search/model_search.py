@@ -6,6 +6,7 @@ result then does not depend on what is decoded beside it. On a CPU shapes follow
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +35,7 @@ from heedful.search.spelling import Constraint, Spelling
 SLOTS = {"cpu": 32, "cuda": 256}
 """Sentences decoded together when nobody says how many."""
 _ENCODED_TOGETHER = 64
+"""Sources, or an eighth of the slots if those are more: as many as are free when new ones are let in."""
 _MOST_POSITIONS = 1 << 18
 """Positions of the output that are kept at most, over all slots and beams: long sentences get fewer slots."""
 _REQUIRED_BEAMS = 16
@@ -178,7 +180,7 @@ class ModelSearch:
                 source_positions=source_positions,
                 positions=positions,
                 half=self._half,
-                encoded_together=min(_ENCODED_TOGETHER, slots) if fixed else 0,
+                encoded_together=min(max(_ENCODED_TOGETHER, slots // 8), slots) if fixed else 0,
                 captures=self._captures,
             )
             for model, output_DV in self._models
@@ -234,7 +236,7 @@ class ModelSearch:
                 raise SearchError(
                     f"a source of {length} subwords, its end included, but this model's learned positions end at {most}"
                 )
-            if len(sentence.prefix) > self._limit(length - 1, options):
+            if sentence.prefix and len(sentence.prefix) > self._limit(length - 1, options):
                 raise SearchError(
                     f"a prefix of {len(sentence.prefix)} subwords, but the output may have "
                     f"{self._limit(length - 1, options)} at most"
@@ -290,7 +292,8 @@ def _free_memory(device: torch.device) -> int | None:
 
 def _class(sentence: Sentence) -> int:
     length = len(sentence.source) + 1
-    return next((size for size in _CLASSES if size >= length), -(-length // _CLASSES[-1]) * _CLASSES[-1])
+    place = bisect.bisect_left(_CLASSES, length)
+    return _CLASSES[place] if place < len(_CLASSES) else -(-length // _CLASSES[-1]) * _CLASSES[-1]
 
 
 def _similar(ordered: Sequence[Sentence], *, at_least: int) -> list[list[Sentence]]:
