@@ -36,7 +36,8 @@ _MOST = 1e100
 
 @dataclass(frozen=True)
 class Series:
-    """A line, or with ``line=False`` only points; ``kind`` is its colour: train, validation, plan or mark."""
+    """A line, or with ``line=False`` only points; ``kind`` is its colour: train, validation, plan, mark, or line-1 to
+    line-7."""
 
     name: str
     points: Sequence[Point]
@@ -56,6 +57,7 @@ class Chart:
     x_label: str = "step"
     logarithmic: bool = False
     """The y axis; values that are not above zero are left out."""
+    x_logarithmic: bool = False
     from_zero: bool = False
     top: float | None = None
     """What is above leaves the picture: a fall at the beginning would leave no room for the rest."""
@@ -126,8 +128,11 @@ def add_lines(figure: MatplotlibFigure, chart: Chart, *, left: float = 0.0, top:
         line.set_linestyle("" if not one.line else (0, (5, 4)) if one.kind == "plan" else "-")
         if not one.line or len(one.points) < FEW_POINTS:
             line.set(marker="o", markersize=9 if one.kind == "mark" else 4.5, markeredgewidth=0)
-    end = max(chart.x_end or 0.0, *(x for one in series for x, _ in one.points))
-    axes.set_xlim(0, 1.02 * end or 1.0)  # room for half a point beyond the last
+    places = [x for one in series for x, _ in one.points]
+    if chart.x_logarithmic:
+        _set_logarithmic(axes, "x", min(places), max(places))
+    else:
+        axes.set_xlim(0, 1.02 * max(chart.x_end or 0.0, *places) or 1.0)  # room for half a point beyond the last
     _set_limits(axes, chart, [y for one in series for _, y in one.points])
     return axes
 
@@ -169,7 +174,8 @@ def _drawable_series(chart: Chart) -> list[Series]:
     least = 1 / _MOST if chart.logarithmic else -_MOST
     found = []
     for one in chart.series:
-        shown = [point for point in one.points if math.isfinite(point[0]) and least <= point[1] <= _MOST]
+        shown = [(x, y) for x, y in one.points if math.isfinite(x) and least <= y <= _MOST]
+        shown = [(x, y) for x, y in shown if x > 0 or not chart.x_logarithmic]
         if shown:
             found.append(replace(one, points=thinned(sorted(shown, key=lambda point: point[0]))))
     return found
@@ -194,26 +200,31 @@ def _new_axes(figure: MatplotlibFigure, *, x_label: str, y_label: str, left: flo
 
 def _set_limits(axes: Axes, chart: Chart, values: Sequence[float]) -> None:
     """The y axis from a little below the lowest value to a little above the highest."""
-    from matplotlib.ticker import LogLocator, NullLocator
-
     low, high = min(values), max(values)
     if chart.top is not None:
         high = max(min(high, chart.top), low)
     if chart.logarithmic:
-        room = max((high / low) ** 0.05, 1.02)
-        low, high = low / room, high * room
-        ticks = axes.yaxis.get_major_locator(), axes.yaxis.get_major_formatter()
-        axes.set_yscale("log")
-        if high > 10 * low:  # else there may be no power of ten to name
-            ticks = LogLocator(subs=(1, 2, 5) if high < 1000 * low else (1,), numticks=8), ticks[1]
-        axes.yaxis.set_major_locator(ticks[0])
-        axes.yaxis.set_major_formatter(ticks[1])
-        axes.yaxis.set_minor_locator(NullLocator())
-    else:
-        room = max(0.06 * (high - low) or 0.1 * abs(high), 1e-6 * abs(high)) or 1.0
-        # What is never negative does not get an axis that is.
-        low, high = min(0.0, low) if chart.from_zero or 0 <= low < room else low - room, high + room
-    axes.set_ylim(low, high)
+        _set_logarithmic(axes, "y", low, high)
+        return
+    room = max(0.06 * (high - low) or 0.1 * abs(high), 1e-6 * abs(high)) or 1.0
+    # What is never negative does not get an axis that is.
+    axes.set_ylim(min(0.0, low) if chart.from_zero or 0 <= low < room else low - room, high + room)
+
+
+def _set_logarithmic(axes: Axes, name: str, low: float, high: float) -> None:
+    """Make the x or the y axis logarithmic, from a little below to a little above these values."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    room = max((high / low) ** 0.05, 1.02)
+    low, high = low / room, high * room
+    axis = axes.xaxis if name == "x" else axes.yaxis
+    ticks = axis.get_major_locator(), axis.get_major_formatter()
+    axes.set(**{f"{name}scale": "log", f"{name}lim": (low, high)})
+    if high > 10 * low:  # else there may be no power of ten to name
+        ticks = LogLocator(subs=(1, 2, 5) if high < 1000 * low else (1,), numticks=8), ticks[1]
+    axis.set_major_locator(ticks[0])
+    axis.set_major_formatter(ticks[1])
+    axis.set_minor_locator(NullLocator())
 
 
 def _readings(axes: Axes, label: str, series: Sequence[Series]) -> dict[str, Any]:

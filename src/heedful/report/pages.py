@@ -130,6 +130,22 @@ def svg(figure: Figure, *, label: str, kind: str = "") -> Markup:
     return Markup(f"<svg {about}>{re.sub('<[^>]*>', plain, body)}")
 
 
+def svg_file(figure: Figure, *, label: str) -> str:
+    """The picture as a file of its own, which brings the colours of light and dark screens with it."""
+    style = re.sub(r"/\*.*?\*/", "", page_style("report.css"), flags=re.DOTALL)
+    colours = ("".join(re.findall(rf"{before}:root \{{([^}}]*)\}}", style)) for before in (r"(?m)^", r"dark\) \{\s*"))
+    light, dark = (" ".join(own.split()) for own in colours)
+    drawn = str(svg(figure, label=label, kind="picture"))
+    known = (
+        f"<style>svg {{ {light} color-scheme: light dark; font-family: system-ui, sans-serif }} "
+        f"@media (prefers-color-scheme: dark) {{ svg {{ {dark} }} }}</style>"
+        '<rect width="100%" height="100%" fill="var(--paper)"/>'
+    )
+    head, _, body = drawn.partition(">")
+    head = head.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ')
+    return f"{head}>{known}{body}\n"
+
+
 @functools.cache
 def _environment() -> Environment:
     made = Environment(
