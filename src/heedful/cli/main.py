@@ -53,6 +53,9 @@ GROUPS = {
         "score": "Say how probable a model finds given translations.",
         "attention": "Show what every head attends to while a sentence is translated.",
     },
+    "Is the paper true?": {
+        "reproduce": "Measure a table or a figure of the paper again, and write it beside the paper's own.",
+    },
     "Passing a model on": {
         "bundle": "Make a model to give away: weights, subwords, configuration and card, and nothing else of the run.",
         "export": "Write a model for another engine: CTranslate2, or Hugging Face's transformers.",
@@ -66,7 +69,7 @@ GROUPS = {
 COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
 """Each command with the first line of its help; a test holds that it is."""
 
-_WRITING = {"demo", "prepare", "train", "average", "curves", "report", "attention", "bundle", "export"}
+_WRITING = {"demo", "prepare", "train", "average", "curves", "report", "attention", "bundle", "export", "reproduce"}
 """What they make is a file; what the others find is printed, and written nowhere else."""
 _MODULES = {"config": "presets", "compare": "evaluate", "score": "translate", "curves": "runs"}
 _MODULES |= dict.fromkeys(("average", "bundle", "export"), "models")

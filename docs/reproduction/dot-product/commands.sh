@@ -1,0 +1,2 @@
+heedful reproduce dot-product
+heedful reproduce dot-product --threads 1

@@ -1,0 +1,1 @@
+heedful reproduce figures --threads 1 --device cpu

@@ -1,0 +1,1 @@
+"""The paper's tables and figures, measured again: one command each (`heedful reproduce`)."""

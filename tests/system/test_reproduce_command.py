@@ -1,0 +1,109 @@
+"""`heedful reproduce`, every subject in miniature: what it leaves, what it refuses, how it goes on."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tests.trained_toys import train_toy
+from tests.training_toys import write_toy
+
+from heedful.cli.main import main
+
+
+def reproduce(*words: object) -> int:
+    try:
+        main(["reproduce", *map(str, words), "--device", "cpu", "--quiet"])
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 1
+    return 0
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> Path:
+    return write_toy(tmp_path_factory.mktemp("toy"), task="copy", pairs=300, valid=200)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    return train_toy(tmp_path_factory.mktemp("run"), steps=4)
+
+
+def require_whole(folder: Path, subject: str) -> str:
+    """The page, once it is sure that every picture it shows is there, and the numbers and the command."""
+    text = (folder / f"{subject}.md").read_text(encoding="utf-8")
+    shown = re.findall(r'<img src="([^"]+)"', text)
+    assert sorted(shown) == sorted(path.name for path in folder.glob("*.svg"))
+    numbers = sorted(folder.glob("*.json"))
+    assert {json.loads(path.read_text(encoding="utf-8"))["subject"] for path in numbers} == {subject}
+    assert (folder / "commands.sh").read_text().startswith(f"heedful reproduce {subject}")
+    return text
+
+
+def test_table_1_and_the_dot_product_are_measured_here_and_drawn_beside_another_machine(tmp_path: Path) -> None:
+    for subject, pictures in (("table1", 7 + 5), ("dot-product", 4 + 4)):
+        measured, both = tmp_path / subject, tmp_path / f"{subject}-both"
+        assert reproduce(subject, "--miniature", "--no-page", "--output", measured) == 0
+        assert not list(measured.glob("*.svg"))
+        assert reproduce(subject, measured, measured / f"{subject}.json", "--output", both) == 0
+        assert len(re.findall("<img", require_whole(both, subject))) == pictures
+        assert len(list(both.glob("*.json"))) == 2
+        assert reproduce(subject, "--miniature", "--output", measured) == 2  # it is there already
+
+
+def test_positions_are_compared_on_a_corpus(tmp_path: Path, corpus: Path) -> None:
+    assert reproduce("positions", corpus, "--miniature", "--steps", 2, "--output", tmp_path / "out") == 0
+    text = require_whole(tmp_path / "out", "positions")
+    assert "| tokens | pairs | sinusoidal | learned |" in text
+
+
+def test_table_2_has_the_papers_rows_and_says_what_ours_were_trained_on(tmp_path: Path, run: Path) -> None:
+    assert reproduce("table2", run, "--output", tmp_path / "out") == 0
+    text = require_whole(tmp_path / "out", "table2")
+    assert "| Transformer (big) | 28.4 | 41.8 | 2.3 · 10^19 | 2.3 · 10^19 |" in text
+    assert "Not comparable" in text
+    assert "| **run** | corpus, " in text
+
+
+def test_figures_are_those_of_a_model(tmp_path: Path, run: Path) -> None:
+    assert reproduce("figures", run, "--output", tmp_path / "out") == 0
+    assert "Like Figure 4" in require_whole(tmp_path / "out", "figures")
+
+
+def test_rows_of_table_3_are_run_once_and_merged(tmp_path: Path, corpus: Path) -> None:
+    budget = ("--steps", 2, "--batch-tokens", 400, "--miniature")
+    for folder, row in (("a", "a-h1"), ("b", "e-learned")):
+        assert reproduce("table3", corpus, *budget, "--rows", row, "--output", tmp_path / folder, "--no-page") == 0
+    done = tmp_path / "a" / "rows" / "table3-a-h1-seed1.json"
+    before = done.stat().st_mtime_ns
+    assert reproduce("table3", corpus, *budget, "--rows", "a-h1", "--output", tmp_path / "a") == 0
+    assert done.stat().st_mtime_ns == before
+    assert not (tmp_path / "a" / "runs").exists()  # models are large
+    assert reproduce("table3", tmp_path / "a", tmp_path / "b", "--output", tmp_path / "both") == 0
+    text = require_whole(tmp_path / "both", "table3")
+    assert "| a-h1 | 1 head of 512 | 1 | 2 |" in text
+    assert "| e-learned |" in text
+    assert "A MINIATURE" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("table1", "--steps", "3"), "--steps: for positions, table3 alone"),
+        (("table3", "nowhere"), "there is no file or folder nowhere"),
+        (("table3",), "needs a prepared corpus"),
+        (("table3", "{corpus}", "--rows", "a-h1"), "either --steps or --minutes"),
+        (("table3", "{corpus}", "--steps", "1", "--rows", "a-h3"), "there is no such row"),
+        (("table1", "{corpus}"), "measured without any file"),
+        (("table2", "{corpus}", "--source", "x"), "belong together"),
+        (("figures", "nothing-like-this"), "no model of that name"),
+        (("table5",), "table5"),
+    ],
+)
+def test_what_cannot_be_done_is_said(words, said: str, corpus: Path, tmp_path: Path, capsys) -> None:
+    words = [word.format(corpus=corpus) for word in words]
+    assert reproduce(*words, "--output", tmp_path / "out") == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
