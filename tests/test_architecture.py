@@ -40,7 +40,7 @@ CEILINGS = {
     "planning": (6, 1120),
     "training": (12, 1900),
     "search": (20, 3940),
-    "runs": (9, 1450),
+    "runs": (10, 1520),
     "prepare": (8, 1350),
     "model": (15, 1910),
     "data": (6, 1000),

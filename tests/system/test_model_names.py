@@ -14,7 +14,10 @@ from tests.training_toys import toy_sentences
 import heedful
 from heedful.errors import CheckpointError
 from heedful.runs import folder as names
+from heedful.runs.descriptions import Languages
+from heedful.runs.direction import language_check
 from heedful.runs.models import read_model, write_bundle
+from heedful.runs.saved import known_model
 
 LINES = [" ".join(words) for words in toy_sentences(3, seed=7)]
 
@@ -58,6 +61,56 @@ def test_an_unknown_name_is_answered_with_the_known_ones(folder: Path) -> None:
     assert str(error.value) == expected + "en-de-small, toy-copy"
     with pytest.raises(CheckpointError, match=r"^there is no folder runs.toy-copy$"):
         heedful.load(Path("runs/toy-copy"))
+
+
+def test_a_model_is_chosen_by_its_direction(folder: Path, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    saved, bundled = read_model(run), folder.parent / "bundled"
+    for name in ("en-de-small", "de-en-small"):
+        write_bundle(saved, bundled / name, spoken=Languages(*name.split("-")[:2]), overwrite=True)
+    asked = {
+        (): "en-de-small",
+        ("--to", "en"): "de-en-small",
+        ("--from", "de"): "de-en-small",
+        ("--from", "en", "--to", "de"): "en-de-small",
+        ("--model", "de-en-small", "--to", "en"): "de-en-small",
+    }
+    for given, model in asked.items():
+        *_, whole = run_here(capsys, "score", "--source", "source", "--target", "target", *given, "--json")[
+            1
+        ].splitlines()
+        assert json.loads(whole)["whole"]["model"] == model
+    assert run_here(capsys, "translate", LINES[0], "--to", "en")[0] == 0
+    assert [row.split()[4] for row in run_here(capsys, "models")[1].splitlines()[1:]] == ["de-en", "en-de", "–"]
+    write_bundle(saved, bundled / "en-fr-small", spoken=Languages("en", "fr"))
+    write_bundle(saved, folder / "mine", spoken=Languages("is", "en"))
+    refused = {
+        ("--from", "en"): "several models translate from en: en-de-small (en-de), en-fr-small (en-fr); give both",
+        ("--to", "is"): "and none that translates to is: give --model with one of yours",
+        ("--from", "is"): "and none that translates from is; mine does: give --model mine",
+        ("--to", "German"): "--to German: must be the code of a language, such as en or de",
+        ("--model", "mine", "--to", "de"): "mine translates from is to en, and not to de",
+        ("--model", "toy-copy", "--to", "de"): "toy-copy does not say which languages it translates",
+    }
+    for given, message in refused.items():
+        code, _, errors = run_here(capsys, "translate", LINES[0], *given)
+        assert (code, message in errors) == (2, True), errors
+    text = ("--hypothesis", "source", "--reference", "target")
+    assert "--from and --to choose a model" in run_here(capsys, "evaluate", *text, "--to", "en")[2]
+
+
+def test_a_text_of_the_other_language_is_told_which_command_helps(folder: Path, run: Path) -> None:
+    german = ["Das ist ein Satz, der nicht auf Englisch ist, und er hat genug Wörter, dass man es merkt."]
+    real = known_model(Path(heedful.__file__).parent / "bundled" / "en-de-small")
+    check = language_check(real)
+    assert check is not None
+    assert list(check.problems(german)) == [
+        "the input looks like the language that this model translates into: check it, or the model"
+    ]
+    write_bundle(read_model(run), folder.parent / "bundled" / "de-en-small", spoken=Languages("de", "en"))
+    check = language_check(real)
+    assert check is not None
+    (problem,) = check.problems(german)
+    assert problem.endswith("translates into: `heedful translate --model de-en-small` translates it")
 
 
 def test_where_no_model_is_named_it_is_the_default(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -68,6 +68,8 @@ def evaluate(
     if hypothesis is not None and output is not None:
         raise ScoreError("--output was given without --model: there are no new translations to save")
     if hypothesis is not None:
+        if model.from_ or model.to:
+            raise ScoreError("--from and --to choose a model, and --hypothesis is there already: leave them out")
         search.require_none("--hypothesis is there already, and nothing is searched for")
     search.asked()  # what cannot be honoured is said before anything is read
     if language is not None:

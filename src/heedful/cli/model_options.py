@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -79,6 +80,11 @@ class EnsembleOptions(ModelOptions):
     model: Annotated[str | None, Parameter(parse=False)] = None
     """What the models are called in messages and results, once they are `named`."""
     models: Annotated[Repeated, Parameter(name="--model", help=f"{_WHICH} {_SEVERAL}")] = ()
+    from_: Annotated[str | None, Parameter(name="--from")] = None
+    """The language of the text, by its code, such as de: the model that comes with heedful and translates from it is
+    taken, or a --model that does not is refused."""
+    to: str | None = None
+    """The language to translate into, such as en, likewise."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -86,9 +92,19 @@ class EnsembleOptions(ModelOptions):
         return self.models
 
     def named(self) -> Self:
-        """The same with the default model where none was given, if heedful came with it."""
-        default = default_model()
-        models = self.models or (() if default is None else (default,))
+        """The same with the model that is meant where none was given, by direction or the default."""
+        for option, code in (("--from", self.from_), ("--to", self.to)):
+            if code is not None and not re.fullmatch("[a-z]{2,3}", code):
+                raise SearchError(f"{option} {code}: must be the code of a language, such as en or de")
+        default, models = default_model(), self.models
+        if self.from_ or self.to:
+            from heedful.runs.direction import model_between, require_direction
+
+            models = models or (model_between(self.from_, self.to),)
+            for model in self.models:
+                require_direction(model, self.from_, self.to)
+        elif default is not None:
+            models = models or (default,)
         return dataclasses.replace(self, models=models, model=" + ".join(models) or None)
 
 

@@ -15,9 +15,7 @@ from heedful.errors import ExportError, HeedfulError
 from heedful.files import folder_size, read_small, reason, sha256
 from heedful.runs.descriptions import MODEL, Languages, read_run
 from heedful.runs.folder import AVERAGED, CARD
-from heedful.runs.lists import ListedModel, bundled, models_in
-
-_USUAL = (Path(), Path("runs"))
+from heedful.runs.lists import ListedModel, bundled, models_in, usual_folders
 
 
 def models(*folders: Path, as_json: AsJson = False) -> None:
@@ -34,7 +32,7 @@ def models(*folders: Path, as_json: AsJson = False) -> None:
         heedful models
         heedful models experiments/ ~/bundles --json
     """
-    found = [*bundled(), *models_in(folders or [folder for folder in _USUAL if folder.is_dir()])]
+    found = [*bundled(), *models_in(folders or usual_folders())]
     places = ", ".join(map(str, folders)) or "this folder or in runs/"
     none = f"no models: none came with heedful, and there is no run in {places}; `heedful train` makes one"
     print_result(found, as_json=as_json, show=(lambda models: console().print(table_of(models))) if found else none)

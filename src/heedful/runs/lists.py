@@ -125,6 +125,11 @@ def bundled() -> list[ListedModel]:
     return [model for name, folder in bundled_models().items() if (model := _model(folder, name, bundled=True))]
 
 
+def usual_folders() -> list[Path]:
+    """Where runs are looked for when nobody says where."""
+    return [folder for folder in (Path(), Path("runs")) if folder.is_dir()]
+
+
 def models_in(folders: Iterable[Path]) -> list[ListedModel]:
     """The models of the runs that lie in these folders, or that these folders are; no deeper."""
     found: dict[Path, Path] = {}

@@ -119,9 +119,14 @@ def read_subwords(run: Path, description: RunDescription) -> tuple[Subwords, Voc
     return source, target
 
 
+def description_of(place: Path | str) -> RunDescription:
+    """What a model's ``run.json`` says."""
+    return read_run(_run_and_weights(place)[0])
+
+
 def config_of(place: Path) -> Config:
     """What a model is and how it is searched; how it was trained is not asked."""
-    config = read_run(_run_and_weights(place)[0]).config
+    config = description_of(place).config
     return Config(model=config.model, search=config.search)
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from heedful.background import Report, no_report
 from heedful.errors import SearchError
 from heedful.evaluation.alignments import pharaoh
+from heedful.runs.direction import language_check
 from heedful.runs.saved import SavedModel, known_model
 from heedful.search.attention_maps import AttentionMaps, attention_maps, require_shown, word_links
 from heedful.search.ctranslate2_search import CTranslate2Search, takes_ctranslate2
@@ -43,7 +44,6 @@ from heedful.search.sentence import Hypothesis, Sentence
 from heedful.text.capitals import agreement
 from heedful.text.carrying import put_back
 from heedful.text.cleaning import clean_line
-from heedful.text.profile import LanguageCheck
 from heedful.text.sentences import Span, Split
 from heedful.text.subwords import Subwords
 
@@ -90,7 +90,7 @@ class Translator:
         """
         require_alike((saved, *others))
         self.saved, self.all_saved, self._notice = saved, (saved, *others), notice
-        self._language = LanguageCheck(saved.profile) if saved.profile else None
+        self._language = language_check(saved)
         running: dict[str, Any] = {"precision": precision, "batch_size": batch_size, "threads": threads}
         self._search: Search
         if takes_ctranslate2(engine, self.all_saved, device=device, precision=precision):
@@ -141,7 +141,7 @@ class Translator:
         """The same for one of many who share the models on torch; ``share`` makes the search of that one."""
         other = copy.copy(self)
         other._search, other._notice = share(self._torch.search), notice
-        other._language = LanguageCheck(self.saved.profile) if self.saved.profile else None
+        other._language = language_check(self.saved)
         return other
 
     @property

@@ -12,7 +12,7 @@ import functools
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -137,11 +137,11 @@ class LanguageCheck:
     """Reads text as it comes, and says once when it does not look like the language that a model translates.
 
     By its frequent words: of single sentences of ten words and more it doubts 3 in 1,000 that are English, and lets
-    through 1 in 50 that are German or French.
+    through 1 in 50 that are German or French. ``opposite``: says what to do about text of the target's language.
     """
 
-    def __init__(self, profile: Profile) -> None:
-        self._source, self._target = profile.source, profile.target
+    def __init__(self, profile: Profile, *, opposite: Callable[[], str] = lambda: "check it, or the model") -> None:
+        self._source, self._target, self._opposite = profile.source, profile.target, opposite
         self._told, self._enough = False, _FEWEST_WORDS
         self._words = self._hits = self._target_hits = self._letters = self._strange = 0
 
@@ -165,7 +165,7 @@ class LanguageCheck:
                 "most letters of the input are not of the language that this model translates: it cannot read them"
             )
         elif self._words >= self._enough and self._target_hits > 2 * self._hits < 1.4 * expected:
-            problem = "the input looks like the language that this model translates into: check it, or the model"
+            problem = f"the input looks like the language that this model translates into: {self._opposite()}"
         elif self._words >= self._enough and self._hits < expected / 3:
             problem = "the input does not look like the language that this model translates: check it, or the model"
         else:

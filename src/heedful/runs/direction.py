@@ -1,0 +1,59 @@
+"""Which model translates from which language into which. Loads none of them.
+
+Only a model that comes with heedful is chosen by its direction: the same command means the same model in every folder.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from heedful.errors import SearchError
+from heedful.runs.lists import ListedModel, bundled, languages, models_in, usual_folders
+from heedful.runs.saved import SavedModel, description_of
+from heedful.text.profile import LanguageCheck
+
+
+def model_between(source: str | None, target: str | None) -> str:
+    """The name of the model that comes with heedful and translates from and into these languages; None is any."""
+    ours, asked = bundled(), _direction(source, target)
+    fitting = [model for model in ours if _fits(model, source, target)]
+    shown = ", ".join(f"{model.model} ({model.languages})" for model in fitting or ours)
+    if len(fitting) > 1:
+        raise SearchError(f"several models translate {asked}: {shown}; give both --from and --to, or --model")
+    if not fitting:
+        own = [model.model for model in models_in(usual_folders()) if _fits(model, source, target)]
+        advice = f"; {own[0]} does: give --model {own[0]}" if own else ": give --model with one of yours"
+        raise SearchError(f"heedful comes with {shown or 'no model'}, and none that translates {asked}{advice}")
+    return fitting[0].model
+
+
+def require_direction(model: Path | str, source: str | None, target: str | None) -> None:
+    """Raise where a model does not translate from and into these languages; None is any."""
+    spoken = languages(description_of(model))
+    if spoken is None:
+        raise SearchError(f"{model} does not say which languages it translates: leave --from and --to out")
+    if source not in (None, spoken.source) or target not in (None, spoken.target):
+        own, asked = _direction(spoken.source, spoken.target), _direction(source, target)
+        raise SearchError(f"{model} translates {own}, and not {asked}")
+
+
+def language_check(saved: SavedModel) -> LanguageCheck | None:
+    """What notices a text in another language than a model translates; it names a model that comes with heedful and
+    translates the other way. None for a model without a profile.
+    """
+
+    def opposite() -> str:
+        spoken = languages(saved.description)
+        others = [model.model for model in bundled() if spoken and _fits(model, spoken.target, spoken.source)]
+        return f"`heedful translate --model {others[0]}` translates it" if others else "check it, or the model"
+
+    return LanguageCheck(saved.profile, opposite=opposite) if saved.profile else None
+
+
+def _fits(model: ListedModel, source: str | None, target: str | None) -> bool:
+    own = (model.languages or "").split("-")
+    return len(own) == 2 and source in (None, own[0]) and target in (None, own[1])
+
+
+def _direction(source: str | None, target: str | None) -> str:
+    return " ".join(f"{word} {code}" for word, code in (("from", source), ("to", target)) if code is not None)
