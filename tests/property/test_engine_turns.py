@@ -36,7 +36,7 @@ sentences = st.builds(
 turns = st.lists(st.tuples(st.lists(sentences, max_size=4), st.sets(st.integers(0, 20), max_size=2)), max_size=12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(turns=turns, slots=st.integers(1, 5))
 def test_a_sentence_is_decoded_as_if_it_were_alone(turns: list[tuple[list[Sentence], set[int]]], slots: int) -> None:
     shared, come = engine(slots), [sentence for new, _ in turns for sentence in new]

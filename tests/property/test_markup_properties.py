@@ -32,7 +32,7 @@ class _Tags(HTMLParser):
         self.tags.append(f"</{tag}")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(source=documents, is_xml=st.booleans())
 def test_what_is_not_translated_is_the_same_document(source: str, is_xml: bool) -> None:
     taken = markup(source, is_xml=is_xml)
@@ -43,7 +43,7 @@ def test_what_is_not_translated_is_the_same_document(source: str, is_xml: bool) 
     assert again.filled(again.units) == filled
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(source=documents, said=st.text(alphabet="ab <>&/{}h0t1\"'", max_size=20))
 def test_whatever_a_model_says_no_tag_is_lost_or_made(source: str, said: str) -> None:
     taken = markup(source)

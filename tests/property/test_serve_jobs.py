@@ -43,7 +43,7 @@ requests = st.builds(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(asked=st.lists(requests, min_size=1, max_size=8))
 def test_every_answer_is_that_of_the_text_alone(translator: heedful.Translator, asked: list) -> None:
     options = replace(translator.options, max_extra_length=10)

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 import pytest
 from tests import serving
 
-import heedful
-
 LINES = ["A dog runs through the snow.", "Two men are talking. They laugh!"]
 
 
@@ -19,8 +17,8 @@ def server() -> Iterator[serving.Running]:
 
 
 @pytest.fixture(scope="module")
-def expected() -> list[str]:
-    return heedful.load("en-de-small", device="cpu").translate(LINES)
+def expected(server: serving.Running) -> list[str]:
+    return server.service.models[0].translator.translate(LINES)
 
 
 def test_libretranslatepy(server: serving.Running, expected: list[str]) -> None:

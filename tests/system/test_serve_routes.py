@@ -9,13 +9,14 @@ import logging
 import socket
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests import serving
 from tests.commands import run_here
 
-import heedful
+from heedful.errors import HeedfulError
 from heedful.serve.access import read_keys
 
 TEXT = "Two men are talking about a very long story that never ends."
@@ -39,11 +40,11 @@ def until(what: str, holds: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def test_n_best_scores_and_alignment_are_those_of_the_library(server: serving.Running) -> None:
-    translator = heedful.load("en-de-small", device="cpu")
+def test_n_best_scores_and_alignment_are_those_of_the_library(
+    server: serving.Running, model: serving.ServedModel
+) -> None:
+    translator = model.translator
     answer = server.ask("POST", "/api/translate", {"text": TEXT, "n_best": 3, "alignment": True}).json
-    from dataclasses import replace
-
     (expected,) = translator.hypotheses([TEXT], replace(translator.options, n_best=3), as_is=True)
     found = answer["results"][0]["translations"]
     assert [one["text"] for one in found] == [one.text for one in expected]
@@ -62,12 +63,12 @@ def test_a_glossary_a_prefix_and_a_length(server: serving.Running) -> None:
     assert len(short["results"][0]["translations"][0]["text"].split()) <= 3
 
 
-def test_beams_grow_and_become_the_result(server: serving.Running) -> None:
+def test_beams_grow_and_become_the_result(server: serving.Running, model: serving.ServedModel) -> None:
     lines = [json.loads(line) for line in server.ask("POST", "/api/stream", {"text": TEXT}).body.splitlines()]
     assert all("beams" in line for line in lines[:-1])
     assert lines[:-1]
     best = lines[-1]["result"]["results"][0]["translations"][0]["text"]
-    assert best == heedful.load("en-de-small", device="cpu").translate([TEXT])[0]
+    assert best == model.translator.translate([TEXT])[0]
     grown = [hypothesis["text"] for line in lines[:-1] for one in line["beams"] for hypothesis in one["hypotheses"]]
     assert any(text and best.startswith(text) for text in grown)
 
@@ -208,7 +209,7 @@ def test_keys_let_in_and_limit(model: serving.ServedModel, tmp_path: Path) -> No
 )
 def test_a_file_of_keys_that_says_something_else_is_refused(tmp_path: Path, content: str, said: str) -> None:
     (tmp_path / "keys.toml").write_text(content)
-    with pytest.raises(heedful.HeedfulError, match=said):
+    with pytest.raises(HeedfulError, match=said):
         read_keys(tmp_path / "keys.toml")
 
 
@@ -277,7 +278,7 @@ def test_another_site_may_ask_when_it_is_allowed_to(model: serving.ServedModel) 
 
 
 def test_several_models_are_chosen_by_name_and_language(model: serving.ServedModel) -> None:
-    other = serving.served("en-de-small", called="other", beam_size=1)
+    other = replace(model, name="other")
     with serving.running(model, other) as own:
         assert [one["name"] for one in own.ask("GET", "/api/models").json["models"]] == ["en-de-small", "other"]
         for name in ("en-de-small", "other"):
