@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 GROUPS = {
     "First steps": {
         "translate": "Translate text with a trained model.",
+        "translate-file": "Translate a document and keep its structure: .txt, .md, .html, .srt, .po or .docx.",
         "serve": "Answer translation requests over HTTP, with a page to try it.",
         "demo": "See everything work in minutes: prepare text, train, translate what was never seen, explain.",
         "models": "List the models that can be given to --model: those that come with heedful, and those of your runs.",
@@ -188,7 +189,8 @@ def overview(*, width: int) -> str:
 
 def command_named(name: str) -> Callable[..., None]:
     """The function behind a command, whose module is loaded now."""
-    return getattr(importlib.import_module(f"heedful.cli.{_MODULES.get(name, name)}"), name)
+    module, function = _MODULES.get(name, name), name.replace("-", "_")
+    return getattr(importlib.import_module(f"heedful.cli.{module.replace('-', '_')}"), function)
 
 
 def examples_of(command: Callable[..., None]) -> list[str]:

@@ -35,7 +35,7 @@ def _ours(key: str) -> re.Pattern[str]:
 
 
 @dataclass(frozen=True)
-class _Unit:
+class Unit:
     """A block of text with its inline tags."""
 
     text: str
@@ -46,12 +46,15 @@ class _Unit:
     """What each name stands for."""
     key: str
     """How names begin."""
+    is_html: bool = True
+    """Whether what is no tag is escaped."""
 
     def filled(self, translation: str) -> str:
-        """HTML of a translation. Every tag and piece stands in it once: what a translation lacks follows at its end."""
+        """A translation with its markup. Every tag and piece stands in it once: what it lacks follows at its end."""
+        escaped = _escaped if self.is_html else str
         parts, at, seen = [], 0, set()
         for match in _ours(self.key).finditer(translation):
-            parts.append(_escaped(translation[at : match.start()]))
+            parts.append(escaped(translation[at : match.start()]))
             at = match.end()
             if match[0][0] == "&":
                 parts.append(match[0])
@@ -63,7 +66,7 @@ class _Unit:
                 parts.append(pieces[which[1]])
         lost = [piece for number, piece in enumerate(self.kept) if ("kept", number) not in seen]
         lost += [piece for number, piece in enumerate(self.tags) if ("tag", number) not in seen]
-        return "".join([*parts, _escaped(translation[at:]), *lost])
+        return "".join([*parts, escaped(translation[at:]), *lost])
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ class Markup:
     """HTML taken apart: its units, and what stands around them."""
 
     gaps: tuple[str, ...]
-    _units: tuple[_Unit, ...]
+    _units: tuple[Unit, ...]
 
     @property
     def units(self) -> list[str]:
@@ -192,7 +195,7 @@ class _Writer:
     def __init__(self, key: str) -> None:
         self._key = key
         self._gaps: list[str] = [""]
-        self._units: list[_Unit] = []
+        self._units: list[Unit] = []
         self._begin()
 
     def _begin(self) -> None:
@@ -231,7 +234,7 @@ class _Writer:
             before, after = self._text[: self._text.index(inside)], self._text[len(self._text.rstrip(_SPACES)) :]
             self.outside(before)
             folded = re.sub(f"[{_SPACES}]+", " ", inside)
-            self._units.append(_Unit(folded, tuple(self._tags), tuple(self._kept), self._key))
+            self._units.append(Unit(folded, tuple(self._tags), tuple(self._kept), self._key))
             self._gaps.append(after)
         self._begin()
 

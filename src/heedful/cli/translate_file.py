@@ -1,0 +1,96 @@
+"""``heedful translate-file``: documents, with their structure kept."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from heedful import __version__
+from heedful.cli.long_texts import resumed_text
+from heedful.cli.model_options import ModelOptions, SearchChoices
+from heedful.cli.options import Overwrite, Quiet
+from heedful.cli.terminal import progress, require_place, say
+from heedful.documents import FORMATS, Document, read_document
+from heedful.errors import TextError
+from heedful.files import new_file, reason
+
+_BLOCK = 64
+"""Units after which what is done is kept."""
+
+
+def translate_file(
+    document: Path,
+    /,
+    *,
+    output: Path,
+    glossary: Path | None = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    model: ModelOptions = ModelOptions(),  # noqa: B008
+    search: SearchChoices = SearchChoices(),  # noqa: B008
+) -> None:
+    """Translate a document and keep its structure: .txt, .md, .html, .srt, .po or .docx.
+
+    Markup, links, code, times of subtitles, placeholders and styles stay where they belong. Of a .po file what has no
+    translation gets one, marked as fuzzy. What stops it, even a power cut, loses little: the same command goes on.
+    All but .txt, .md and .html need `pip install 'heedful[documents]'`.
+
+    Args:
+        document: What to translate.
+        output: Where to write it; the name ends as that of the document does.
+        glossary: A text file of terms and their translations, one each a line with a tab between them.
+
+    Examples:
+        heedful translate-file letter.docx --output brief.docx
+        heedful translate-file manual.md --output handbuch.md --model run --glossary terms.tsv
+    """
+    if document.suffix.lower() not in FORMATS:
+        raise TextError(f"{document}: a document ends in {', '.join(FORMATS)}")
+    if output.suffix.lower() != document.suffix.lower():
+        raise TextError(f"--output {output}: must end in {document.suffix}, as {document} does")
+    require_place(output, overwrite=overwrite)
+    asked = search.asked()
+    try:
+        taken = read_document(document)
+    except OSError as error:
+        raise TextError(f"{document} cannot be read: {reason(error)}") from None
+    translator = model.translator(engine="auto")
+    options = search.options(translator)
+    if glossary is not None:
+        from heedful.search.glossary import read_glossary
+
+        options = dataclasses.replace(options, glossary=read_glossary(glossary).pairs)
+    known = {"heedful": __version__, "models": [saved.fingerprint for saved in translator.all_saved]}
+    known |= {"engine": translator.engine, "units": _hash(taken), **asked, **dataclasses.asdict(options)}
+    units = output.with_name(f"{output.name}.units")
+    translations = _translations(taken, units, known, lambda some: translator.translate(some, options=options), quiet)
+    with new_file(output, error=TextError) as file:
+        file.write(taken.filled(translations))
+    for path in (units, units.with_name(f"{units.name}.progress.json")):
+        path.unlink(missing_ok=True)
+    say(f"{output} is written: {len(taken.units):,} pieces of text were translated", quiet=quiet)
+
+
+def _translations(taken: Document, place: Path, known: dict[str, Any], translate: Any, quiet: bool) -> list[str]:
+    """The translations of all units, each kept as a line of JSON until the document is written."""
+    total = len(taken.units)
+    with (
+        resumed_text(place, known, lines=total) as written,
+        progress(unit="pieces", quiet=quiet, speed=True) as report,
+    ):
+        done = written.lines
+        report("translated", done, total)
+        while done < total:
+            for translation in translate(taken.units[done : done + _BLOCK]):
+                written.write(json.dumps(translation))
+                done += 1
+            written.keep(done)
+            report("translated", done, total)
+    return [json.loads(line) for line in place.read_text(encoding="utf-8").splitlines()]
+
+
+def _hash(taken: Document) -> str:
+    return hashlib.sha256(json.dumps(taken.units).encode()).hexdigest()

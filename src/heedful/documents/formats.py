@@ -1,0 +1,127 @@
+"""Plain text, HTML, subtitles and messages of programs; and the doors to the formats that have files of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from heedful.documents import Document
+from heedful.errors import TextError
+from heedful.text.markup import markup
+
+_BOM = "\ufeff"
+
+
+def text_document(content: bytes) -> Document:
+    """Plain text: every line is a unit, and line ends stay as they are."""
+    return _of_pieces(re.split(r"(\r\n|[\n\r])", content.decode("utf-8")))
+
+
+def _of_pieces(pieces: list[str]) -> Document:
+    """Pieces of a text; those with letters are translated."""
+    places = [place for place, piece in enumerate(pieces) if any(map(str.isalpha, piece))]
+
+    def filled(translations: Sequence[str]) -> bytes:
+        whole = pieces.copy()
+        for place, translation in zip(places, translations, strict=True):
+            whole[place] = translation
+        return "".join(whole).encode("utf-8", "replace")
+
+    return Document([pieces[place] for place in places], filled)
+
+
+def html_document(content: bytes) -> Document:
+    """HTML in UTF-8."""
+    taken = markup(content.decode("utf-8"))
+    return Document(taken.units, lambda translations: taken.filled(translations).encode("utf-8", "replace"))
+
+
+def subtitles(content: bytes) -> Document:
+    """SubRip subtitles: times and numbers stay, and a subtitle keeps its number of lines where it has the words."""
+    import srt
+
+    text = content.decode("utf-8")
+    try:
+        found = list(srt.parse(text.removeprefix(_BOM)))
+    except (srt.SRTParseError, ValueError) as error:
+        raise TextError(f"is not a file of subtitles: {str(error).partition(chr(10))[0][:120]}") from None
+    speeches = [_speeches(one.content) for one in found]
+    taken = [[markup(" ".join(lines)) for lines in own] for own in speeches]
+
+    def filled(translations: Sequence[str]) -> bytes:
+        come = iter(translations)
+        for one, own, marked in zip(found, speeches, taken, strict=True):
+            lines: list[str] = []
+            for before, each in zip(own, marked, strict=True):
+                lines += _in_lines(each.filled([next(come) for _ in each.units]), len(before))
+            one.content = "\n".join(lines)
+        ends = "\r\n" if "\r\n" in text else "\n"
+        whole = srt.compose(found, reindex=False, strict=False, eol=ends)
+        return ((_BOM if text.startswith(_BOM) else "") + whole).encode("utf-8", "replace")
+
+    return Document([unit for own in taken for one in own for unit in one.units], filled)
+
+
+def _speeches(content: str) -> list[list[str]]:
+    """The lines of a subtitle, a list for each that speaks: a dash begins what somebody else says."""
+    found: list[list[str]] = []
+    for line in content.splitlines():
+        if not found or line.lstrip().startswith(("-", "–", "—")):
+            found.append([])
+        found[-1].append(line.strip())
+    return found
+
+
+def _in_lines(text: str, count: int) -> list[str]:
+    """Text in so many lines of about the same length; white space inside of tags is none."""
+    words = re.findall(r"(?:<[^<>]*>|\S)+", text)
+    lines: list[str] = []
+    for left in range(count, 0, -1):
+        rest, line = sum(map(len, words)) + max(0, len(words) - 1), []
+        while words and (left == 1 or not line or len(" ".join(line)) + len(words[0]) / 2 < rest / left):
+            line.append(words.pop(0))
+        lines += [" ".join(line)] if line else []
+    return lines
+
+
+def messages(content: bytes) -> Document:
+    """Messages of a program, as gettext has them: what has no translation gets one, marked as fuzzy, to be reviewed."""
+    import polib
+
+    try:
+        file = polib.pofile(content.decode("utf-8").removeprefix(_BOM) + "\n", wrapwidth=78)
+    except (OSError, ValueError) as error:
+        raise TextError(f"is not a file of messages: {str(error)[:120]}") from None
+    todo = [entry for entry in file if not entry.obsolete and not entry.translated() and entry.msgid]
+    units: list[str] = []
+    setters: list[Callable[[str], None]] = []
+    for entry in todo:
+        if not entry.msgid_plural:
+            units.append(entry.msgid)
+            setters.append(lambda text, entry=entry: setattr(entry, "msgstr", text))
+            continue
+        count = re.search(r"nplurals\s*=\s*(\d+)", file.metadata.get("Plural-Forms", ""))
+        for number in range(int(count[1]) if count else max([1, *entry.msgstr_plural]) + 1):
+            units.append(entry.msgid_plural if number else entry.msgid)
+            setters.append(lambda text, entry=entry, number=number: entry.msgstr_plural.__setitem__(number, text))
+
+    def filled(translations: Sequence[str]) -> bytes:
+        for put, translation in zip(setters, translations, strict=True):
+            put(translation)
+        for entry in todo:
+            entry.flags += [] if "fuzzy" in entry.flags else ["fuzzy"]
+        return (str(file).rstrip("\n") + "\n").encode("utf-8", "replace")
+
+    return Document(units, filled)
+
+
+def markdown(content: bytes) -> Document:
+    from heedful.documents.markdown import markdown_document
+
+    return markdown_document(content.decode("utf-8"))
+
+
+def word_document(content: bytes) -> Document:
+    from heedful.documents.word import docx_document
+
+    return docx_document(content)

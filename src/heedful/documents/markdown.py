@@ -1,0 +1,123 @@
+"""Markdown: paragraphs, headings, list items and cells are units; code, links' addresses and HTML stay.
+
+Lines that a paragraph was wrapped into become one: where its translation is to be wrapped nobody can say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markdown_it import MarkdownIt
+
+from heedful.documents import Document
+from heedful.text.markup import Unit
+
+_FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n.*?\n\1[ \t]*(?:\n|\Z)", re.DOTALL)
+_HARD_BREAK = re.compile(r"(?: {2,}|\\)$")
+_INLINE = re.compile(
+    r"(?P<kept>(?<!`)(`+)(?!`)[^\n]*?(?<!`)\2(?!`)|!\[[^\]]*\]\([^()\s]*(?:\s+\"[^\"]*\")?\)|<[a-z][a-z0-9+.-]*:[^<>\s]*>"
+    r"|<[^<>\s@]+@[^<>\s@]+>|\[\^[^\]\s]+\]|(?<![^\s])\[[ xX]\](?=\s))"
+    r"|(?P<close>\]\((?:[^()\s]|\([^()\s]*\))*(?:\s+(?:\"[^\"]*\"|'[^']*'))?\)|\]\[[^\]]*\])"
+    r"|(?P<open>\[)|(?P<html></?[A-Za-z][^<>]*>|<!--.*?-->)|(?P<escape>\\[!-/:-@\[-`{-~])"
+    r"|(?P<mark>\*{1,3}(?=[^\s*])|(?<=[^\s*])\*{1,3}|(?<!\w)_{1,3}(?=[^\s_])|(?<=[^\s_])_{1,3}(?!\w)|~~)"
+)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a unit stands: on which line, from which column to which, and how many lines after it are part of it."""
+
+    line: int
+    begin: int
+    end: int
+    more: int
+    unit: Unit
+
+
+def markdown_document(text: str) -> Document:
+    """A file of Markdown, taken apart."""
+    front = _FRONT_MATTER.match(text)
+    head = front[0] if front else ""
+    lines = re.split(r"(?<=\n)", text[len(head) :])
+    key = "h"
+    while "{{" + key in text:
+        key += "h"
+    places = list(_places(text[len(head) :], lines, key))
+
+    def filled(translations: Sequence[str]) -> bytes:
+        whole = lines.copy()
+        pairs = zip(places, translations, strict=True)
+        for place, translation in sorted(pairs, key=lambda pair: (-pair[0].line, -pair[0].begin)):
+            line = whole[place.line]
+            new = " ".join(place.unit.filled(translation).split("\n"))
+            whole[place.line] = line[: place.begin] + new + line[place.end :]
+            whole[place.line + 1 : place.line + 1 + place.more] = [""] * place.more
+        return (head + "".join(whole)).encode("utf-8", "replace")
+
+    return Document([place.unit.text for place in places], filled)
+
+
+def _places(text: str, lines: list[str], key: str):
+    at: dict[int, int] = {}
+    for token in MarkdownIt("commonmark").enable("table").parse(text):
+        if token.type != "inline" or token.map is None or not any(map(str.isalpha, token.content)):
+            continue
+        number, own = token.map[0], token.content.split("\n")
+        group: list[tuple[int, int, int]] = []
+        for offset, content in enumerate(own):
+            line = lines[number + offset] if number + offset < len(lines) else ""
+            begin = line.find(content.strip(), at.get(number + offset, 0))
+            if begin < 0:
+                group = []
+                break
+            at[number + offset] = begin + len(content.strip())
+            group.append((number + offset, begin, begin + len(content.strip())))
+            ended = line[group[-1][2] :].rstrip("\n\r")
+            if offset + 1 == len(own) or _HARD_BREAK.search(content) or _HARD_BREAK.search(ended):
+                yield from _place(group, lines, key)
+                group = []
+
+
+def _place(group: list[tuple[int, int, int]], lines: list[str], key: str):
+    """The unit of some lines, the last of which has its line end and its mark for a hard break kept."""
+    text = " ".join(lines[number][begin:end] for number, begin, end in group)
+    cut = _HARD_BREAK.search(text)
+    text = text[: cut.start()] if cut else text
+    (first, begin, end), last = group[0], group[-1]
+    if len(group) > 1:
+        # The first line takes what stood at the end of the last.
+        rest = lines[last[0]][last[2] - (len(cut[0]) if cut else 0) :]
+        lines[first] = lines[first][:end] + rest
+    elif cut:
+        end -= len(cut[0])
+    if any(map(str.isalpha, text)):
+        yield _Place(first, begin, end, len(group) - 1, _unit(text, key))
+
+
+def _unit(text: str, key: str) -> Unit:
+    """Inline markup as tags and names."""
+    written, at = "", 0
+    tags: list[str] = []
+    kept: list[str] = []
+    open_marks: list[str] = []
+    closing = len([match for match in _INLINE.finditer(text) if match["close"]])
+    for match in _INLINE.finditer(text):
+        written += text[at : match.start()]
+        at = match.end()
+        raw = match[0]
+        if match["kept"] or match["escape"]:
+            written += f"{{{{{key}{len(kept)}}}}}"
+            kept.append(raw)
+            continue
+        if match["open"] and not closing:
+            written += raw
+            continue
+        closing -= bool(match["open"])
+        ends = bool(match["close"]) or raw.startswith("</") or (open_marks[-1:] == [raw] and bool(match["mark"]))
+        if match["mark"]:
+            open_marks = open_marks[:-1] if ends else [*open_marks, raw]
+        written += f"<{'/' if ends else ''}t{len(tags)}>"
+        tags.append(raw)
+    return Unit(written + text[at:], tuple(tags), tuple(kept), key, is_html=False)

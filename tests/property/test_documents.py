@@ -1,0 +1,198 @@
+"""Documents come back with their structure, whatever nasty things they hold: what is compared is what others read."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from heedful.documents import document_of
+from heedful.errors import TextError
+
+WORDS = [
+    "Hello",
+    "world",
+    "ß",
+    "don't",
+    "a_b",
+    "5%",
+    "{0}",
+    "<b>x</b>",
+    "&amp;",
+    "%1$s",
+    "🙂",
+    "{{h0}}",
+    "x < y",
+    "\\n",
+]
+
+
+def lists(tokens: str) -> st.SearchStrategy[str]:
+    pieces = [token.replace("_", " ").replace("⏎", "\n") for token in tokens.split("|")]
+    return st.lists(st.sampled_from([*pieces, *WORDS, " "]), max_size=16).map("".join)
+
+
+def filled(content: bytes, suffix: str, translate: Callable[[str], str] = str) -> bytes:
+    taken = document_of(content, suffix)
+    return taken.filled([translate(unit) for unit in taken.units])
+
+
+@given(text=lists("⏎|⏎⏎|\r\n|\t|  |1.|- "))
+def test_plain_text_comes_back_to_the_byte(text: str) -> None:
+    assert filled(text.encode(), ".txt") == text.encode()
+    assert filled(filled(text.encode(), ".txt"), ".txt") == text.encode()
+
+
+def rendered(text: str) -> str:
+    """The page, with lines that a paragraph was wrapped into as one."""
+    return re.sub(r"\s+", " ", MarkdownIt("commonmark").enable("table").render(text))
+
+
+MARKDOWN = (
+    '⏎|⏎⏎|# |## |> |- |1._|* |**|*|`code`|``a`b``|```⏎x = 1⏎```⏎|    |[link](http://x.y)|[a](b_"t")|![i](p.png)|  ⏎|\\⏎'
+    "|<br>|<div>|</div>|---|===|| a | b ||⏎|---|---|⏎|[^1]|[x]: http://y|<http://z.w>|~~|\\*|__|[ ] "
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(text=lists(MARKDOWN))
+def test_markdown_means_the_same(text: str) -> None:
+    again = filled(text.encode(), ".md").decode()
+    assert rendered(again) == rendered(text)
+
+
+def shouted(unit: str) -> str:
+    """In capitals, but for what is carried."""
+    return re.sub(
+        r"<[^<>]*>|\{\{\w+\}\}|[^<{]+", lambda match: match[0] if match[0][0] in "<{" else match[0].upper(), unit
+    )
+
+
+def test_markdown_keeps_what_is_no_text() -> None:
+    source = (
+        "---\ntitle: Stays\n---\n\n# A *title*\n\nA paragraph\nof two lines with `code` and a [link](http://x.y).  \n"
+        "A hard break.\n\n> quoted\n> text\n\n- [ ] a task\n\n| one | two |\n|---|---|\n| a b | `c` |\n\n"
+        "```\ncode\n```\n"
+    )
+    assert filled(source.encode(), ".md", shouted).decode() == (
+        "---\ntitle: Stays\n---\n\n# A *TITLE*\n\nA PARAGRAPH OF TWO LINES WITH `code` AND A [LINK](http://x.y).  \n"
+        "A HARD BREAK.\n\n> QUOTED TEXT\n\n- [ ] A TASK\n\n| ONE | TWO |\n|---|---|\n| A B | `c` |\n\n"
+        "```\ncode\n```\n"
+    )
+
+
+SUBTITLE = st.tuples(
+    st.integers(0, 3_000_000), st.integers(1, 9999), st.lists(st.sampled_from(WORDS), min_size=1, max_size=5)
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(subtitles=st.lists(SUBTITLE, max_size=5), ends=st.sampled_from(["\n", "\r\n"]))
+def test_subtitles_keep_times_numbers_and_words(subtitles: list, ends: str) -> None:
+    srt = pytest.importorskip("srt")
+    from datetime import timedelta
+
+    given_ = [
+        srt.Subtitle(
+            7 + 2 * place, timedelta(milliseconds=begin), timedelta(milliseconds=begin + length), "\n".join(words)
+        )
+        for place, (begin, length, words) in enumerate(subtitles)
+    ]
+    content = srt.compose(given_, reindex=False, eol=ends).encode()
+    found = list(srt.parse(filled(content, ".srt").decode()))
+    before = list(srt.parse(content.decode()))
+    assert [(one.index, one.start, one.end) for one in found] == [(one.index, one.start, one.end) for one in before]
+    for one, other in zip(found, before, strict=True):
+        assert [line.split() for line in one.content.replace("\n", " ").split("\n")] == [
+            re.sub("<(?= y)", "&lt;", other.content).split()
+        ]
+
+
+def test_two_who_speak_stay_apart_and_lines_stay_lines() -> None:
+    pytest.importorskip("srt")
+    content = b"4\n00:00:01,000 --> 00:00:02,000\n- <i>Who is there at this hour?</i>\n- Me.\n\n"
+    assert document_of(content, ".srt").units == ["- <t0>Who is there at this hour?</t1>", "- Me."]
+    long = b"1\n00:00:01,000 --> 00:00:02,000\nOne two three\nfour five six\n\n"
+    assert filled(long, ".srt", lambda _: "eins zwei drei vier fuenf sechs").decode().split("\n")[2:4] == [
+        "eins zwei drei",
+        "vier fuenf sechs",
+    ]
+
+
+MESSAGES = st.lists(
+    st.lists(st.sampled_from([*WORDS, "\n", '"', "\t"]), min_size=1, max_size=5).map(" ".join), unique=True
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(ids=MESSAGES)
+def test_messages_are_all_there_and_marked(ids: list[str]) -> None:
+    polib = pytest.importorskip("polib")
+    file = polib.POFile()
+    file.metadata = {"Content-Type": "text/plain; charset=UTF-8", "Plural-Forms": "nplurals=3; plural=0;"}
+    for place, id_ in enumerate(ids):
+        plural = {"msgid_plural": id_ + "s", "msgstr_plural": {0: "", 1: "", 2: ""}} if place % 3 == 2 else {}
+        file.append(polib.POEntry(msgid=id_, msgstr="da" if place == 1 else "", flags=["c-format"], **plural))
+    found = polib.pofile(filled(str(file).encode(), ".po").decode())
+    assert [entry.msgid for entry in found] == ids
+    for place, entry in enumerate(found):
+        if place == 1:
+            assert (entry.msgstr, entry.flags) == ("da", ["c-format"])
+        elif place % 3 == 2:
+            assert entry.msgstr_plural == {0: ids[place], 1: ids[place] + "s", 2: ids[place] + "s"}
+            assert set(entry.flags) == {"c-format", "fuzzy"}
+        else:
+            assert entry.msgstr == ids[place]
+
+
+RUNS = st.lists(
+    st.tuples(st.sampled_from([*WORDS, " ", "Hello "]), st.booleans(), st.sampled_from(["text", "link", "break"])),
+    max_size=6,
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(paragraphs=st.lists(RUNS, min_size=1, max_size=3))
+def test_a_file_of_word_has_the_same_characters_in_the_same_formats(paragraphs: list) -> None:
+    docx = pytest.importorskip("docx")
+    file = docx.Document()
+    for runs in paragraphs:
+        own = file.add_paragraph()
+        for text, bold, kind in runs:
+            run = own.add_run(text if kind != "break" else None)
+            run.bold = bold
+            if kind == "break":
+                run.add_break()
+    file.add_table(1, 1).cell(0, 0).text = "A cell"
+    file.sections[0].header.paragraphs[0].text = "The head"
+    content = io.BytesIO()
+    file.save(content)
+    again = docx.Document(io.BytesIO(filled(content.getvalue(), ".docx")))
+    assert [formats(own) for own in again.paragraphs] == [formats(own) for own in file.paragraphs]
+    shouted = docx.Document(io.BytesIO(filled(content.getvalue(), ".docx", lambda text: text.replace("cell", "CELL"))))
+    assert shouted.tables[0].cell(0, 0).text == "A CELL"
+    assert shouted.sections[0].header.paragraphs[0].text == "The head"
+
+
+def formats(paragraph) -> list[tuple[str, bool | None]]:
+    return [(one, run.bold) for run in paragraph.runs for one in run.text if not one.isspace()]
+
+
+@pytest.mark.parametrize(
+    ("content", "suffix", "said"),
+    [
+        (b"\xff", ".txt", "not UTF-8"),
+        (b"PK", ".docx", "not a file of Word"),
+        (b"1\nwhen?\nx", ".srt", "not a file of subtitles"),
+        (b"no messages here", ".po", "not a file of messages"),
+        (b"x", ".pdf", "ends in .txt"),
+    ],
+)
+def test_what_is_no_document_is_refused(content: bytes, suffix: str, said: str) -> None:
+    with pytest.raises(TextError, match=said):
+        document_of(content, suffix)

@@ -1,0 +1,78 @@
+"""``heedful translate-file``: documents with a real model, stopped and gone on with, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.commands import run_here
+
+import heedful.cli.translate_file as command
+from heedful.search.translator import Translator
+
+PAGE = (
+    "# A dog\n\nA **brown** dog runs through the snow. See `snow.py`,\nor [the page](http://example.org/dogs).\n\n"
+    "```\nA dog runs.\n```\n\n- Two men are talking.\n- {count} files\n"
+)
+ASKED = ("--engine", "torch", "--quiet", "--beam-size", "1")
+
+
+def test_a_document_is_translated_and_goes_on_where_it_was_stopped(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, output = tmp_path / "dog.md", tmp_path / "hund.md"
+    source.write_text(PAGE)
+    monkeypatch.setattr(command, "_BLOCK", 2)
+    translated, translate = [], Translator.translate
+
+    def stopped(self: Translator, lines: list[str], **options) -> list[str]:
+        if len(translated) >= 2:
+            raise KeyboardInterrupt
+        translated.extend(lines)
+        return translate(self, lines, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Translator, "translate", stopped)
+        code, _, _ = run_here(capsys, "translate-file", source, "--output", output, *ASKED)
+    assert code == 130
+    assert not output.exists()
+    before = list(translated)
+    translated.clear()
+
+    def counted(self: Translator, lines: list[str], **options) -> list[str]:
+        translated.extend(lines)
+        return translate(self, lines, **options)
+
+    monkeypatch.setattr(Translator, "translate", counted)
+    code, _, _ = run_here(capsys, "translate-file", source, "--output", output, *ASKED)
+    assert code == 0
+    assert not set(before) & set(translated), "what was done is not done again"
+    assert len(before) + len(translated) == 4
+    found = output.read_text()
+    for piece in ("# ", "**", "`snow.py`", "](http://example.org/dogs)", "```\nA dog runs.\n```", "\n- ", "{count}"):
+        assert found.count(piece) == PAGE.count(piece), piece
+    assert "Schnee" in found
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dog.md", "hund.md"]
+    code, _, said = run_here(capsys, "translate-file", source, "--output", output, *ASKED)
+    assert code == 2
+    assert "--overwrite" in said
+
+
+@pytest.mark.parametrize(
+    ("document", "output", "said"),
+    [
+        ("a.pdf", "b.pdf", "ends in .txt"),
+        ("a.md", "b.txt", "must end in .md"),
+        ("none.md", "b.md", "cannot be read"),
+        ("a.docx", "b.docx", "not a file of Word"),
+        ("a.md", "none/b.md", "there is no folder"),
+    ],
+)
+def test_what_it_cannot_do_is_said_before_a_model_is_loaded(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, document: str, output: str, said: str
+) -> None:
+    for name in ("a.pdf", "a.md", "a.docx"):
+        (tmp_path / name).write_text("x")
+    code, _, found = run_here(capsys, "translate-file", tmp_path / document, "--output", tmp_path / output)
+    assert code == 2
+    assert said in found
