@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
@@ -15,10 +16,13 @@ from tests.report_toys import toy_scores
 from tests.trained_toys import train_toy
 
 from heedful.errors import CheckpointError
+from heedful.prepare.pipeline import prepare
+from heedful.prepare.request import Request
 from heedful.report.curves import metric_charts
 from heedful.report.pages import differing, page_file
 from heedful.report.run_page import headline, run_page, run_sections
 from heedful.runs.record import run_record, validation_text
+from heedful.text.pairs import tsv
 
 SETTINGS = ("training.validation_steps=10", "training.samples=2", "training.log_steps=5", "training.best_by=bleu")
 TITLES = ["The run", "Translations", "Training", "Scores", "Data", "Learning-rate schedule", "Positional encodings",
@@ -175,6 +179,16 @@ def test_a_cleaning_report_that_was_changed_is_not_believed(run: Path, tmp_path:
     assert "What cleaning removed" not in page.text
     assert "report.json, cannot be read" in page.text
     assert "Some training pairs" in page.text
+
+
+def test_the_page_shows_the_versions_that_prepare_added(run: Path, tmp_path: Path) -> None:
+    assert "Versions that were added" not in page_of(run).text
+    rows = (f"This is house number {number}.\tDas ist Haus Nummer {number}.\n" for number in range(40))
+    (tmp_path / "pairs.tsv").write_text("".join(rows))
+    prepare(Request((tsv(tmp_path / "pairs.tsv"),), augment={"upper": 1.0}), output=tmp_path / "corpus")
+    sha256 = hashlib.sha256((tmp_path / "corpus" / "manifest.json").read_bytes()).hexdigest()
+    change(run / "run.json", data={"folder": str(tmp_path / "corpus"), "manifest_sha256": sha256})
+    assert re.search(r"upper\s*1\s*40\s*both sides in capitals\s*THIS IS HOUSE NUMBER", page_of(run).text)
 
 
 def test_a_run_of_before_versions_were_recorded_says_what_its_checkpoints_know(run: Path) -> None:

@@ -28,8 +28,8 @@ Draw = Callable[[], float]
 T = TypeVar("T")
 
 _MOST_JOINED = 4
-_ENGLISH_SHARE = 0.05
-"""Lines of English have the word "the" more often than this, lines of other languages hardly ever."""
+_ENGLISH_SHARE = 0.01
+"""Lines of English, even of a dictionary, have "the" more often than this; of other languages, one in a thousand."""
 _LONGEST_TITLE = 15
 """Words."""
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
