@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The model en-de-small that comes with heedful, from the corpora to the folder that is shipped, into the folder en-de.
 #
-#     examples/en_de_small.sh TATOEBA MSDOCS DEBIAN NEWS CAPTIONS [options of `heedful train`]
+#     examples/small_models.sh TATOEBA MSDOCS DEBIAN NEWS CAPTIONS [options of `heedful train`]
 #
 # TATOEBA is a file, English, tab, German; the others are folders: MSDOCS and DEBIAN with NAME.en.xz and NAME.de.xz, NEWS
 # with newstestYEAR.en-de.en.gz and .de.gz, CAPTIONS with Multi30k's val and test files. News and captions are never
@@ -15,11 +15,11 @@ shift 5
 
 # The text: what is held out of Tatoeba and what is joined from the rest; then two files of each corpus.
 mkdir -p en-de
-python "$examples"/en_de_small.py hold-out "$tatoeba" --output en-de/tatoeba-dev.tsv
-python "$examples"/en_de_small.py join "$tatoeba" --without en-de/tatoeba-dev.tsv --output en-de/joined.tsv
+python "$examples"/small_models.py hold-out "$tatoeba" --output en-de/tatoeba-dev.tsv
+python "$examples"/small_models.py join "$tatoeba" --without en-de/tatoeba-dev.tsv --output en-de/joined.tsv
 cut -f 1 en-de/tatoeba-dev.tsv > en-de/tatoeba-dev.en
 cut -f 2 en-de/tatoeba-dev.tsv > en-de/tatoeba-dev.de
-python "$examples"/en_de_small.py sentences "$debian"/*.en.xz "$msdocs"/*.en.xz \
+python "$examples"/small_models.py sentences "$debian"/*.en.xz "$msdocs"/*.en.xz \
     --output en-de/sentences.tsv --rest en-de/rest.tsv
 corpora=()
 add() { # weight files: a pair that stands in several corpora counts for the first of them
@@ -39,7 +39,7 @@ done
 heedful prepare "${corpora[@]}" --tsv "$tatoeba"@3 "${kept[@]}" --vocab-size 12000 --output en-de/subwords
 heedful prepare --tsv en-de/sentences.tsv --tsv en-de/rest.tsv@0.25 --tsv "$tatoeba"@3 --tsv en-de/joined.tsv "${kept[@]}" \
     --tokenizer en-de/subwords --bpe-dropout 0.1 --copies 3 --output en-de/corpus
-heedful train en-de/corpus --config "$examples"/en_de_small.toml --output en-de/run "$@"
+heedful train en-de/corpus --config "$examples"/small_models.toml --output en-de/run "$@"
 heedful curves en-de/run
 heedful bundle en-de/run --output en-de/en-de-small --languages en-de ${CARD:+--card "$CARD"}
 

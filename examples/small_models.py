@@ -1,8 +1,8 @@
 """What the bundled model en-de-small needs beside its corpora: a held-out slice of Tatoeba, joined lines, sentences.
 
-    python examples/en_de_small.py hold-out train.tsv.xz --output tatoeba-dev.tsv
-    python examples/en_de_small.py join train.tsv.xz --without tatoeba-dev.tsv --output joined.tsv
-    python examples/en_de_small.py sentences mo.en.xz help.en.xz --output sentences.tsv --rest rest.tsv
+    python examples/small_models.py hold-out train.tsv.xz --output tatoeba-dev.tsv
+    python examples/small_models.py join train.tsv.xz --without tatoeba-dev.tsv --output joined.tsv
+    python examples/small_models.py sentences mo.en.xz help.en.xz --output sentences.tsv --rest rest.tsv
 
 Tatoeba's sentences have seven words. A model that saw no longer ones of everyday life would not know what to do with a
 line of several sentences, so some are joined, two to four to a line. Of the messages and manuals of programs a third

@@ -22,7 +22,7 @@ from heedful import Transformer
 from heedful.presets import resolve
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SCRIPT = (EXAMPLES / "en_de_small.sh").read_text(encoding="utf-8").replace("\\\n", " ")
+SCRIPT = (EXAMPLES / "small_models.sh").read_text(encoding="utf-8").replace("\\\n", " ")
 TINY = ["model.d_model=16", "model.d_ff=16", "model.num_heads=2", "model.encoder_layers=1", "model.decoder_layers=1"]
 TINY += ["training.steps=4", "training.validation_steps=4", "training.checkpoint_steps=2", "training.average_last=2"]
 
@@ -41,7 +41,7 @@ def test_its_model_fits_into_what_a_bundle_may_weigh() -> None:
     """A byte a weight of a matrix and four for each row, four a weight of a vector, and 32 a subword as measured."""
     (vocab_size,) = map(int, re.findall(r"--vocab-size (\d+)", SCRIPT))
     with torch.device("meta"):
-        model = Transformer(resolve(file=EXAMPLES / "en_de_small.toml").model, vocab_size=vocab_size)
+        model = Transformer(resolve(file=EXAMPLES / "small_models.toml").model, vocab_size=vocab_size)
     shapes = [parameter.shape for parameter in model.parameters()]
     weights = sum(shape.numel() + 4 * shape[0] if len(shape) == 2 else 4 * shape.numel() for shape in shapes)
     assert weights + 32 * vocab_size < MOST_BYTES
@@ -49,7 +49,7 @@ def test_its_model_fits_into_what_a_bundle_may_weigh() -> None:
 
 def test_sentences_are_told_from_code_and_buttons(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(EXAMPLES)
-    is_sentence = importlib.import_module("en_de_small").is_sentence
+    is_sentence = importlib.import_module("small_models").is_sentence
     assert is_sentence("The file could not be opened.", "Die Datei konnte nicht geöffnet werden.")
     for english, german in (
         ("Open the recent file", "Zuletzt geöffnete Datei öffnen"),
@@ -83,7 +83,7 @@ def test_it_makes_a_bundle_and_its_scores(tmp_path: Path) -> None:
         write(name, 5)
     (tmp_path / "card.md").write_text("# en-de-small: a trial\n")
     settings = [word for setting in TINY for word in ("--set", setting)]
-    command = ["bash", EXAMPLES / "en_de_small.sh", "tatoeba.tsv.xz", "msdocs", "debian", "news", "captions"]
+    command = ["bash", EXAMPLES / "small_models.sh", "tatoeba.tsv.xz", "msdocs", "debian", "news", "captions"]
     environment = {
         **shell(tmp_path),
         "CARD": "card.md",
