@@ -1,4 +1,4 @@
-"""What the bundled model en-de-small needs beside its corpora: a held-out slice of Tatoeba, joined lines, sentences.
+"""What the bundled models need beside their corpora: a held-out slice of Tatoeba, joined lines, sentences.
 
     python examples/small_models.py hold-out train.tsv.xz --output tatoeba-dev.tsv
     python examples/small_models.py join train.tsv.xz --without tatoeba-dev.tsv --output joined.tsv

@@ -44,23 +44,37 @@ class Pinned:
 
 
 PINNED: dict[str, Pinned] = {
+    "de-en-small": Pinned(
+        "abe02e7f1712d883aed488ecbfc6baabba78d80e10fd592f3c9ca6842a930883",
+        "e13459f4fecd25a22267d28a179f115c5a7c2cc648cd3fb278df42d2e334657b",
+        {
+            "Wo ist der nächste Bahnhof?": "Where's the nearest station?",
+            "Die Kanzlerin wies Forderungen nach vorgezogenen Wahlen zurück.": (
+                "The chancellor rejected calls for early elections."
+            ),
+            "Könnte ich bitte die Rechnung haben?": "Could I have the bill, please?",
+            "Biegen Sie an der zweiten Ampel links ab.": "Turn left at the second traffic light.",
+            "Das ist der schönste Strand, den ich je gesehen habe.": "This is the most beautiful beach I've ever seen.",
+            "Sie sind seit zwanzig Jahren verheiratet.": "They have been married for twenty years.",
+        },
+    ),
     "en-de-small": Pinned(
-        "a5ba1cdf17cedd3dd1301967beefc1d70f3863c8edc34fa7f974c8d82c421e4d",
-        "b8f5bb016e7c7753b53367f52ea42e29ce0d183aecff071d7e2efa1d059aeb95",
+        "3c5cd1db4f15e59642c3bbe8a95fd9ad8ec36b691da8e8ee56c29d9ec650cc8f",
+        "65e7f1ee58e359b78982ff83b44def177eb449c96fe623c49a3017029922df49",
         {
             "Where is the nearest station?": "Wo ist der nächste Bahnhof?",
-            "My grandmother bakes the best apple cake in the world.": (
-                "Meine Großmutter backt den besten Apfelkuchen der Welt."
-            ),
-            "I have never been so tired in my life.": "Ich war in meinem Leben noch nie so müde.",
-            "Click the button to save your changes.": "Klicken Sie auf den Knopf, um Ihre Änderungen zu speichern.",
+            "I have never been so tired in my life.": "Ich war noch nie so müde in meinem Leben.",
             "He has been learning German for three years, but he still makes mistakes.": (
-                "Er lernt schon seit drei Jahren Deutsch, aber er macht immer noch Fehler."
+                "Er lernt seit drei Jahren Deutsch, aber er macht immer noch Fehler."
             ),
             "I am allergic to nuts.": "Ich bin allergisch gegen Nüsse.",
-            "Did you see the football match last night?": "Hast du das Fußballspiel gestern Abend gesehen?",
+            "The children are playing football in the garden.": "Die Kinder spielen im Garten Fußball.",
+            "Could I have the bill, please?": "Könnte ich bitte die Rechnung haben?",
+            "The chancellor rejected calls for an early election.": (
+                "Die Kanzlerin hat die Forderung nach einer vorgezogenen Wahl abgelehnt."
+            ),
         },
-    )
+    ),
 }
 
 MODELS = bundled_models()

@@ -1,4 +1,4 @@
-"""The script behind en-de-small: its options exist, its model fits, and (long) it runs from end to end."""
+"""The script behind the bundled models: its options exist, its model fits, and (long) it runs from end to end."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TINY += ["training.steps=4", "training.validation_steps=4", "training.checkpoint
 
 def test_its_options_exist() -> None:
     known = options()
-    commands = re.findall(r"^ *heedful (\w+)(.*)$", SCRIPT, flags=re.MULTILINE)
+    commands = re.findall(r"^ *(?:test .* )?heedful (\w+)(.*)$", SCRIPT, flags=re.MULTILINE)
     expected = "prepare prepare train curves bundle evaluate models"
     assert [command for command, _ in commands] == expected.split()
     for command, rest in commands:
@@ -61,29 +61,33 @@ def test_sentences_are_told_from_code_and_buttons(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.long
-def test_it_makes_a_bundle_and_its_scores(tmp_path: Path) -> None:
-    generated = iter(pairs(5, 5000))
+@pytest.mark.parametrize("pair", ["en-de", "de-en"])
+def test_it_makes_a_bundle_and_its_scores(tmp_path: Path, pair: str) -> None:
+    generated = iter(pairs(5, 6000))
+    data = tmp_path / "data"
 
     def write(name: str, count: int, *, end: str = "\n") -> None:
-        path = tmp_path / name.replace("LANG", "en")
-        path.parent.mkdir(exist_ok=True)
         some = [next(generated) for _ in range(count)]
-        packed = lzma.compress if path.suffix == ".xz" else gzip.compress
         for language, side in (("en", "english"), ("de", "german")):
-            text = "".join(getattr(pair, side) + end for pair in some)
-            (tmp_path / name.replace("LANG", language)).write_bytes(packed(text.encode()))
+            path = data / name.replace("LANG", language)
+            path.parent.mkdir(exist_ok=True, parents=True)
+            packed = lzma.compress if path.suffix == ".xz" else gzip.compress
+            path.write_bytes(packed("".join(getattr(one, side) + end for one in some).encode()))
 
-    everyday = "".join(f"{pair.english}\t{pair.german}\n" for pair in (next(generated) for _ in range(3500)))
-    (tmp_path / "tatoeba.tsv.xz").write_bytes(lzma.compress(everyday.encode()))
-    for name in ("msdocs/dotnet.LANG.xz", "debian/help.LANG.xz"):
+    everyday = "".join(f"{one.english}\t{one.german}\n" for one in (next(generated) for _ in range(3500)))
+    for name in re.findall(r"^add [0-9.]+ (.*)$", SCRIPT, flags=re.MULTILINE):
+        for text in subprocess.check_output(["bash", "-c", f"echo {name}"], text=True).split():
+            write(f"{text}.LANG.{'gz' if text.startswith('wmt-news') else 'xz'}", 30)
+    (data / "tatoeba-en-de").mkdir()
+    (data / "tatoeba-en-de" / "train.tsv.xz").write_bytes(lzma.compress(everyday.encode()))
+    for name in ("msdocs-en-de/dotnet.LANG.xz", "debian-en-de/help.LANG.xz"):
         write(name, 100)
-    write("debian/debian-mo.LANG.xz", 100, end=" --now\n")
-    news = ["newstest2013.en-de.LANG.gz", "newstest2014.en-de.LANG.gz", "newstest2014-2737.en-de.LANG.gz"]
-    for name in [*(f"news/{name}" for name in news), *(f"captions/{name}.LANG.gz" for name in ("val", "test_2016"))]:
+    write("debian-en-de/debian-mo.LANG.xz", 100, end=" --now\n")
+    news = [f"wmt-news/newstest{name}.en-de.LANG.gz" for name in ("2013", "2014", "2014-2737")]
+    for name in [*news, *(f"multi30k/{name}.LANG.gz" for name in ("val", "test_2016"))]:
         write(name, 5)
-    (tmp_path / "card.md").write_text("# en-de-small: a trial\n")
+    (tmp_path / "card.md").write_text(f"# {pair}-small: a trial\n")
     settings = [word for setting in TINY for word in ("--set", setting)]
-    command = ["bash", EXAMPLES / "small_models.sh", "tatoeba.tsv.xz", "msdocs", "debian", "news", "captions"]
     environment = {
         **shell(tmp_path),
         "CARD": "card.md",
@@ -91,7 +95,7 @@ def test_it_makes_a_bundle_and_its_scores(tmp_path: Path) -> None:
         "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
     }
     result = subprocess.run(
-        [*command, *settings, "--device", "cpu"],
+        ["bash", EXAMPLES / "small_models.sh", "data", pair, *settings, "--device", "cpu"],
         check=False,
         cwd=tmp_path,
         env=environment,
@@ -99,8 +103,8 @@ def test_it_makes_a_bundle_and_its_scores(tmp_path: Path) -> None:
         text=True,
     )
     assert result.returncode == 0, result.stderr
-    assert "en-de-small: a trial" in result.stdout
-    for name in ("newstest2013", "tatoeba-dev", "newstest2014", "multi30k-val"):
-        facts = json.loads((tmp_path / "en-de" / f"{name}.json").read_text())
-        assert facts["model"] == "en-de/en-de-small"
+    assert f"{pair}-small: a trial" in result.stdout
+    for name in ("newstest2013", "tatoeba-dev", "multi30k-val"):
+        facts = json.loads((tmp_path / pair / f"{name}.json").read_text())
+        assert facts["model"] == f"{pair}/{pair}-small"
         assert facts["scores"][0]["signature"]

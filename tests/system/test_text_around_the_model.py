@@ -40,23 +40,23 @@ def translate(translator: heedful.Translator) -> Callable[[str], str]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Line one.\nLine two is here.", "Zeile eins.\nDie Zeile zwei ist hier."),
+        ("Line one.\nLine two is here.", "Zeile eins.\nZeile zwei ist hier."),
         ("It costs 5€.", "Es kostet 5€."),
         ("€99.90", "€99.90"),
-        ("It costs €99.90 a month.", "Es kostet €99.90 pro Monat."),
-        ("I speak français.", "Ich spreche français."),
-        ("He said Привет мир to me.", "Er sagte mir Привет мир."),
+        ("It costs €99.90 a month.", "Es kostet 99,90 Euro pro Monat."),
+        ("I speak français.", "Ich spreche Français."),
+        ("He said Привет мир to me.", "Er sagte Привет мир zu mir."),
         ("The word 你好 means hello.", "Das Wort 你好 bedeutet Hallo."),
         ("The letter λ is Greek.", "Der Brief λ ist Griechisch."),
         ("<b>Note:</b> Read the manual.", "<b>Hinweis:</b> Lesen Sie das Handbuch."),
-        ("mail me at a.b@c.de", "Mir unter a.b@c.de versenden"),
+        ("mail me at a.b@c.de", "schickt mich bei a.b@c.de"),
         ("I like it 😀😀 a lot!", "Ich mag es 😀😀 sehr!"),
         ("😀", "😀"),
         ("Could not open {0}: {1}", "{0} konnte nicht geöffnet werden: {1}"),
         ("Hello %s, you have %d new messages.", "Hallo %s, Sie haben %d neue Nachrichten."),
-        ("Use `rm -rf` with care.", "`rm -rf` mit Vorsicht verwenden."),
+        ("Use `rm -rf` with care.", "`rm -rf` mit Sorgfalt verwenden."),
         ("I'M NOT SURE.", "ICH BIN MIR NICHT SICHER."),
-        ("PLEASE CLOSE THE DOOR WHEN YOU LEAVE.", "BITTE SCHLIESSEN SIE DIE TÜR, WENN SIE GEHEN."),
+        ("PLEASE CLOSE THE DOOR WHEN YOU LEAVE.", "SCHLIESS BITTE DIE TÜR, WENN DU GEHST."),
         ("", ""),
         ("  \n ", "  \n "),
     ],
@@ -128,13 +128,13 @@ def test_english_is_not_doubted(translator: heedful.Translator) -> None:
 def test_the_command_says_where_numbers_differ_and_when_there_is_nothing_to_translate(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    _, out, _ = run_here(
-        capsys, "translate", "--json", "It was built in 1998.", "I have 2 cats and 1,000 dogs.", "One.\nTwo."
-    )
+    _, out, _ = run_here(capsys, "translate", "--json", "It was built in 1998.", "One.\nTwo.")
     found = [json.loads(line)["translations"][0] for line in out.splitlines()]
     assert "numbers_differ" not in found[0]
-    assert found[1]["numbers_differ"] == {"missing": ["1000", "2"], "added": []}, found[1]["text"]
-    assert found[2]["text"].count("\n") == 1
+    assert found[1]["text"].count("\n") == 1
+    _, out, _ = run_here(capsys, "translate", "--json", "It was built in 1998.", "--prefix", "Es wurde 1989")
+    differing = json.loads(out)["translations"][0]
+    assert differing["numbers_differ"] == {"missing": ["1998"], "added": ["1989"]}, differing["text"]
     code, out, errors = run_here(capsys, "translate", "12:30", "--split", "lines")
     assert (code, out) == (0, "12:30\n")
     assert errors == "there was nothing to translate: the input is empty, or holds numbers and signs alone\n"
@@ -146,7 +146,7 @@ def test_a_model_without_a_profile_is_used_without_asking(tmp_path: Path, transl
     told: list[str] = []
     old = Translator(saved, device="cpu", notice=told.append)
     assert old.translate(["I am hungry. Open {0}."]) == translator.translate(["I am hungry. Open {0}."])
-    assert "\N{EURO SIGN}" not in old.translate(["It costs 5€."])[0]
+    assert "ꙮ" not in old.translate(["She wrote ꙮ twice."])[0]
     assert not told
 
 

@@ -92,7 +92,7 @@ def write_curves(run_folder: Path) -> Path:
     for chart in metric_charts(metrics):
         left, top = place % 2 * WIDTH, _TITLE + place // 2 * (_CAPTION + HEIGHT) + _CAPTION
         if axes := add_lines(figure, chart, left=left, top=top):
-            axes.text(0.5, 1.12, chart.title, transform=axes.transAxes, fontweight="bold", ha="center")
+            axes.text(-0.13, 1.2, chart.title, transform=axes.transAxes, fontweight="bold")
             if any(one.name for one in chart.series):
                 axes.legend(frameon=False, fontsize=9)
             place += 1
