@@ -67,6 +67,14 @@ def parser(vocab_size: int = 16_000) -> Config:
     return _config(**sizes, dropout=0.1, attention_dropout=0.1, **search)
 
 
+def parser_small() -> Config:
+    """For some ten thousand trees: small, much dropout, on attention weights too; best with BPE-dropout and copies."""
+    sizes = _sizes(256, layers=4) | {"num_heads": 4, "dropout": 0.3, "attention_dropout": 0.1, "vocab_size": 16_000}
+    search = {"beam_size": 21, "length_penalty": 0.3, "max_extra_length": 300}
+    schedule = {"steps": 8000, "warmup_steps": 1000, "checkpoint_steps": 250, "average_last": 8}
+    return _config(**sizes, **_batches(8192), **schedule, **search)
+
+
 def tiny() -> Config:
     """For toy tasks and tests: learns to copy, reverse or sort short sentences in about a minute on one CPU core.
 
@@ -139,6 +147,7 @@ ALL: tuple[Preset, ...] = (
     _row("e-learned", "E", "learned positions", positions="learned"),
     Preset("parser", "Table 4", "constituency parsing, WSJ only", parser),
     Preset("parser-semi", "Table 4", "constituency parsing, semi-supervised", partial(parser, 32_000)),
+    Preset("parser-small", "ours", "constituency parsing, some ten thousand trees", parser_small),
     Preset("tiny", "ours", "toy tasks and tests, a minute on a CPU", tiny),
     Preset("demo", "ours", "the generated text of `heedful demo`", demo),
     Preset("small", "ours", "some hundred thousand pairs", small),

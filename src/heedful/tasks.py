@@ -33,8 +33,7 @@ class Task:
 
 
 def _translation_counts(outputs: Sequence[str], references: Sequence[str]) -> list[Counted]:
-    counts = system_counts(outputs, references)
-    return [counts.bleu, counts.chrf, counts.ter]
+    return system_counts(outputs, references).scores
 
 
 def _parse_counts(outputs: Sequence[str], references: Sequence[str]) -> list[Counted]:

@@ -84,6 +84,11 @@ def test_scores_of_a_test_set_are_those_of_its_sums() -> None:
     assert scores["well-formed"] == pytest.approx(100 * 2 / 3)
 
 
+def test_an_output_without_brackets_has_a_precision_of_nothing() -> None:
+    scores = {one.name: one.value for one in parse_counts([None], [tree(GOLD)])}
+    assert (scores["precision"], scores["recall"], scores["F1"]) == (0, 0, 0)
+
+
 def test_a_missing_parse_is_an_error_and_not_a_lower_score() -> None:
     with pytest.raises(ScoreError, match="1 parses and 2 reference trees"):
         parse_counts([None], [tree(GOLD)] * 2)

@@ -134,7 +134,7 @@ def test_p_values_of_equal_systems_are_uniform(test) -> None:
 
 def test_identical_systems_have_a_p_value_of_one() -> None:
     counts = system_counts(A, REFERENCES)
-    for row in comparisons(counts, counts, resamples=50, trials=50):
+    for row in comparisons(counts.scores, counts.scores, resamples=50, trials=50):
         assert (row.difference, row.bootstrap.p_value, row.randomisation_p_value) == (0, 1, 1)
         assert row.bootstrap.b_wins == 0.5
         assert row.bootstrap.interval_difference.low == row.bootstrap.interval_difference.high == 0
@@ -144,11 +144,13 @@ def test_identical_systems_have_a_p_value_of_one() -> None:
 def test_a_clear_difference_is_found_from_both_sides() -> None:
     good, bad = system_counts(noisy(0.1, 3), REFERENCES), system_counts(noisy(0.6, 4), REFERENCES)
     for first, second, winner, wins in ((bad, good, "B", 1), (good, bad, "A", 0)):
-        for row in comparisons(first, second, resamples=200, trials=200):
+        for row in comparisons(first.scores, second.scores, resamples=200, trials=200):
             assert row.better() == winner  # TER too, where lower is better
             assert row.bootstrap.b_wins == wins
             assert row.bootstrap.p_value == row.randomisation_p_value == 1 / 201
-    for one, other in zip(comparisons(bad, good, trials=200), comparisons(good, bad, trials=200), strict=True):
+    for one, other in zip(
+        comparisons(bad.scores, good.scores, trials=200), comparisons(good.scores, bad.scores, trials=200), strict=True
+    ):
         assert one.difference == -other.difference
         assert one.bootstrap.interval_difference.low == pytest.approx(-other.bootstrap.interval_difference.high)
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from heedful.cli.model_options import ModelOptions, SearchChoices
 from heedful.cli.options import AsJson, Flag, Overwrite, whole_number
+from heedful.cli.parse_scores import is_parsing
 from heedful.cli.terminal import print_json, print_text, say
 from heedful.errors import HeedfulError, ReportError
+from heedful.parsing.words import words_of
 
 if TYPE_CHECKING:
     from heedful.search.attention_maps import AttentionMaps
@@ -73,8 +75,14 @@ def attention(
         if png.exists() and not png.is_dir():
             raise ReportError(f"--png {png} is a file, not a folder")
         require_free_pictures(png, overwrite=overwrite)
-    translator = model.translator()
-    maps = translator.attention(sentence, target=target, options=search.options(translator))
+    if is_parsing(None, model.names):
+        if target is not None:
+            raise HeedfulError("--target: not for a model that parses, which writes no text")
+        parser = model.parser()
+        maps = parser.attention(words_of(sentence), search.options(parser))
+    else:
+        translator = model.translator()
+        maps = translator.attention(sentence, target=target, options=search.options(translator))
     layers = len(maps.cross)
     layer = aligning_layer(layers) if layer is None else layer
     if layer > layers:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from heedful.cli.evaluation_display import print_comparison, print_evaluation
 from heedful.cli.model_options import EnsembleOptions, ModelOptions, RunningOptions, SearchChoices
-from heedful.cli.options import AsJson, Draws, Examples, Overwrite, Quiet, Seed, more
+from heedful.cli.options import AsJson, Draws, Examples, Flag, Overwrite, Quiet, Seed, more
+from heedful.cli.parse_scores import compare_parses, evaluate_parses, is_parsing, require_no_text
 from heedful.cli.terminal import new_text, print_result, progress, require_place
 from heedful.errors import ScoreError
 from heedful.evaluation.counts import language_of, require_language, system_counts
@@ -18,7 +19,8 @@ from heedful.runs.folder import bundled_models
 from heedful.runs.lists import languages
 from heedful.text.reading import aligned_lines
 
-_MORE = more("about the margins of error")
+_MORE, _MORE_PARSES = more("about the margins of error"), more("about parses")
+Task = Literal["translation", "parsing"] | None
 
 
 def evaluate(
@@ -28,6 +30,8 @@ def evaluate(
     hypothesis: Path | None = None,
     output: Path | None = None,
     overwrite: Overwrite = False,
+    task: Task = None,
+    unconstrained: Annotated[Flag, _MORE_PARSES] = False,
     language: str | None = None,
     examples: Examples = 5,
     resamples: Annotated[Draws, _MORE] = RESAMPLES,
@@ -41,13 +45,16 @@ def evaluate(
 
     Beside them stand the paper-style BLEU (with `pip install 'heedful[moses]'`), the ratio of lengths, and the
     worst sentences (with --json the median and the best too); of a model also its perplexity and speed. Files are plain
-    or compressed (.gz, .xz, .zst).
+    or compressed (.gz, .xz, .zst). A model that was trained for parsing is scored by F1 of brackets, complete matches
+    and tags, on the words of the reference's trees.
 
     Args:
-        reference: How the sentences should be translated, one a line.
+        reference: How the sentences should be translated, one a line; or trees in brackets.
         source: The text to translate; line n of the reference belongs to its line n.
         hypothesis: Score this file instead of a model's translations; --source then only serves the examples.
-        output: Save the model's translations to this file.
+        output: Save the model's translations, or trees, to this file.
+        task: What the reference is for, translation or parsing; when not given, what the model was trained for.
+        unconstrained: Score what a parser says by itself, which may be no tree.
         language: The language of the reference, such as de, for the paper-style BLEU; by default the reference's name
             tells, or else the model's corpus.
         examples: How many of the worst sentences to show.
@@ -58,12 +65,16 @@ def evaluate(
         heedful evaluate --model run --source test.en --reference test.de --output test.out
         heedful evaluate --hypothesis test.out --source test.en --reference test.de --json
     """
-    if hypothesis is None and source is not None:
+    if parsing := is_parsing(task, model.names):
+        require_no_text(source, language)
+    elif unconstrained:
+        raise ScoreError("--unconstrained: for parsing alone")
+    if hypothesis is None and (source is not None or model.names):
         model = model.named()
     if bool(model.names) == (hypothesis is not None):
         given = f"{'neither was' if hypothesis is None else 'both were'} given of --model and --hypothesis"
         raise ScoreError(f"{given}: give a model to translate with, or a file to score")
-    if hypothesis is None and source is None:
+    if hypothesis is None and source is None and not parsing:
         raise ScoreError("--model was given without --source: there is nothing to translate")
     if hypothesis is not None and output is not None:
         raise ScoreError("--output was given without --model: there are no new translations to save")
@@ -72,6 +83,12 @@ def evaluate(
             raise ScoreError("--from and --to choose a model, and --hypothesis is there already: leave them out")
         search.require_none("--hypothesis is there already, and nothing is searched for")
     search.asked()  # what cannot be honoured is said before anything is read
+    drawn = {"resamples": resamples, "seed": resample_seed}
+    if parsing:
+        said: dict[str, Any] = {"quiet": quiet, "as_json": as_json, "examples": examples, **drawn}
+        saved = {"hypothesis": hypothesis, "output": output, "overwrite": overwrite}
+        evaluate_parses(reference, model=model, search=search, unconstrained=unconstrained, **saved, **said)
+        return
     if language is not None:
         require_language(language)
     lines = aligned_lines(reference, source, hypothesis)
@@ -89,8 +106,8 @@ def evaluate(
                 for line in outputs:
                     write(line)
     language = language or language_of(reference) or measured["language"]
-    report = system_report(test, outputs, language=language, examples=examples, resamples=resamples, seed=resample_seed)
-    facts = {**named, **measured, "language": language, **vars(report), "resamples": resamples, "seed": resample_seed}
+    report = system_report(test, outputs, language=language, examples=examples, **drawn)
+    facts = {**named, **measured, "language": language, **vars(report), **drawn}
     print_result(facts, as_json=as_json, show=print_evaluation)
 
 
@@ -117,6 +134,7 @@ def compare(
     *,
     reference: Path,
     source: Path | None = None,
+    task: Task = None,
     examples: Examples = 3,
     resamples: Annotated[Draws, _MORE] = RESAMPLES,
     trials: Annotated[Draws, _MORE] = TRIALS,
@@ -128,14 +146,16 @@ def compare(
 ) -> None:
     """Say whether one system is better than another, or whether the difference may be luck.
 
-    By BLEU, chrF and TER: intervals and p-values of paired bootstrap resampling and of approximate randomisation, and
-    the sentences where the two differ most. docs/scores.md says how to read them.
+    By BLEU, chrF and TER, or for trees by F1 of brackets: intervals and p-values of paired bootstrap resampling and of
+    approximate randomisation, and the sentences where two translations differ most. docs/scores.md says how to read
+    them.
 
     Args:
         a: A file with translations, or a model: its folder, or the name of one that comes with heedful.
         b: The other one.
-        reference: How the sentences should be translated, one a line.
+        reference: How the sentences should be translated, one a line; or trees in brackets.
         source: The text to translate; needed if one of the two is a model.
+        task: What the reference is for, translation or parsing; when not given, what a model was trained for.
         examples: How many sentences to show where A leads most, and where B does.
         resamples: How many test sets to draw for the bootstrap.
         trials: How often to exchange outputs at random.
@@ -150,6 +170,12 @@ def compare(
     if len(files) == 2:
         search.require_none(f"{a} and {b} are files, and nothing is searched for")
     search.asked()  # what cannot be honoured is said before anything is read
+    if is_parsing(task, [str(path) for path in (a, b) if path not in files]):
+        require_no_text(source, None)
+        drawn: dict[str, Any] = {"resamples": resamples, "trials": trials, "seed": resample_seed}
+        said = {"quiet": quiet, "as_json": as_json}
+        compare_parses(a, b, reference, files=files, running=running, search=search, **drawn, **said)
+        return
     if len(files) < 2 and source is None:
         raise ScoreError(f"{b if a in files else a} is a model, and --source was not given to translate")
     lines = aligned_lines(reference, source, *files)
@@ -159,7 +185,7 @@ def compare(
             model = dataclasses.replace(running, model=str(path))
             lines[path], _ = _of_model(test, model, search, perplexity=False, quiet=quiet)
     counts_a, counts_b = (system_counts(lines[path], test.references) for path in (a, b))
-    found = comparisons(counts_a, counts_b, resamples=resamples, trials=trials, seed=resample_seed)
+    found = comparisons(counts_a.scores, counts_b.scores, resamples=resamples, trials=trials, seed=resample_seed)
     differing = leads(test, counts_a, counts_b, count=examples)
     named = {"a": a, "b": b, "source": source, "reference": reference, "sentences": len(test.references)}
     rows = [{**vars(row), "better": row.better()} for row in found]

@@ -43,6 +43,23 @@ def print_evaluation(facts: dict[str, Any]) -> None:
     _print_sentences(out, f"the worst {len(worst)}", worst, ("source", "reference", "output"))
 
 
+def print_parse_scores(facts: dict[str, Any]) -> None:
+    """What ``heedful evaluate`` says of parses to a person."""
+    out = console()
+    by = f", parsed by {facts['model']}" if facts["model"] is not None else ""
+    out.print(f"{facts['sentences']:,} sentences of {facts['reference']}{by}\n")
+    table = plain_table("score", "value", "95 % interval", right=("value", "95 % interval"))
+    for score in facts["scores"]:
+        table.add_row(score.name, f"{score.value:.2f}", _interval(score.interval))
+    out.print(table, "")
+    out.print(f"signature     {facts['scores'][0].signature}")
+    if facts["speed"] is not None:
+        speed = facts["speed"]
+        out.print(f"speed         {speed['sentences_per_second']:,.1f} sentences/s on {speed['device']}")
+    worst = facts["examples"]
+    _print_sentences(out, f"the worst {len(worst)}", worst, ("reference", "output"), by="F1")
+
+
 def print_comparison(facts: dict[str, Any]) -> None:
     """What ``heedful compare`` says to a person."""
     out = console()
@@ -51,13 +68,14 @@ def print_comparison(facts: dict[str, Any]) -> None:
     out.print(f"{facts['sentences']:,} sentences of {facts['reference']}\n")
     for table in _comparison_tables(facts["comparisons"]):
         out.print(table, "")
+    lower = " TER counts errors: lower is better." if facts.get("task") is None else ""
     out.print(
         f"In brackets: 95 % intervals of {facts['resamples']:,} resamples, in which B wins so often. A p-value is how "
         f"often chance alone makes a difference as large ({facts['trials']:,} trials of randomisation); “better” is "
-        f"said where the last one is below {facts['level']:g}. TER counts errors: lower is better.",
+        f"said where the last one is below {facts['level']:g}.{lower}",
         markup=False,
     )
-    for name in ("a", "b"):
+    for name in ("a", "b") if "examples" in facts else ():
         texts = ("source", "reference", "output_a", "output_b")
         _print_sentences(out, f"where {name.upper()} leads most", getattr(facts["examples"], name), texts)
 
@@ -91,13 +109,17 @@ def _interval(interval: ConfidenceInterval, sign: str = "") -> str:
     return f"{interval.low:{sign}.2f} … {interval.high:{sign}.2f}"
 
 
-def _print_sentences(out: Console, title: str, sentences: Sequence[object], texts: tuple[str, ...]) -> None:
-    """Sentences with their chrF, of one system or of A and B."""
+def _print_sentences(
+    out: Console, title: str, sentences: Sequence[object], texts: tuple[str, ...], *, by: str = "chrF"
+) -> None:
+    """Sentences with their score, of one system or of A and B."""
     if sentences:
-        out.print(f"\n{title} by chrF", style="bold")
-    for sentence in map(vars, sentences):
-        scores = "{chrf:.1f}" if "chrf" in sentence else "A {chrf_a:.1f}, B {chrf_b:.1f}"
-        out.print(f"line {sentence['line']:,}, chrF {scores.format(**sentence)}", style="dim")
+        out.print(f"\n{title} by {by}", style="bold")
+    for given in sentences:
+        sentence, name = given if isinstance(given, dict) else vars(given), by.lower()
+        two = f"{name}_a" in sentence
+        scores = f"A {{{name}_a:.1f}}, B {{{name}_b:.1f}}" if two else f"{{{name}:.1f}}"
+        out.print(f"line {sentence['line']:,}, {by} {scores.format(**sentence)}", style="dim")
         for name in texts:
             if sentence[name] is not None:
                 label = {"output_a": "A", "output_b": "B"}.get(name, name)

@@ -32,6 +32,7 @@ GROUPS = {
         "translate": "Translate text with a trained model.",
         "translate-file": "Translate a document and keep its structure: .txt, .md, .html, .srt, .po or .docx.",
         "serve": "Answer translation requests over HTTP, with a page to try it.",
+        "parse": "Parse English sentences: a tree in brackets for each.",
         "demo": "See everything work in minutes: prepare text, train, translate what was never seen, explain.",
         "models": "List the models that can be given to --model: those that come with heedful, and those of your runs.",
     },

@@ -17,6 +17,7 @@ from heedful.runs.folder import DEFAULT_MODEL, default_model
 from heedful.search.options import SearchOptions, conflicts, rule_of
 
 if TYPE_CHECKING:
+    from heedful.search.parser import Parser
     from heedful.search.translator import Translator
 
 EngineName = Literal["auto", "torch", "ctranslate2"]
@@ -71,6 +72,17 @@ class ModelOptions:
         same = {name: getattr(self, name) for name in ("device", "precision", "batch_size", "threads")}
         engine = self.engine or os.environ.get("HEEDFUL_ENGINE") or engine
         return Translator(*map(known_model, names), **same, engine=engine, notice=say)
+
+    def parser(self, *, constrained: bool = True) -> Parser:
+        """Load a model that was trained for parsing."""
+        if not self.names:
+            raise SearchError("which model? Give --model RUN, the folder of a run on a corpus of --task parsing")
+        from heedful.runs.models import read_model
+        from heedful.search.parser import Parser
+
+        running: dict[str, Any] = {"device": self.device, "precision": self.precision, "batch_size": self.batch_size}
+        models = [read_model(name) for name in self.names]
+        return Parser(*models, **running, threads=self.threads, constrained=constrained)
 
 
 @dataclass(frozen=True)
@@ -155,7 +167,7 @@ class SearchChoices:
         if given := [_flag(field.name) for field in fields if getattr(self, field.name) != field.default]:
             raise SearchError(f"{', '.join(given)}: {why}")
 
-    def options(self, translator: Translator, *, n_best: int = 1) -> SearchOptions:
+    def options(self, translator: Translator | Parser, *, n_best: int = 1) -> SearchOptions:
         """The model's own way of searching with what was asked for here."""
         return dataclasses.replace(translator.options, **self.asked(translator.options.beam_size, n_best=n_best))
 

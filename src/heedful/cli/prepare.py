@@ -31,6 +31,7 @@ _Names = tuple[str, ...]
 _JSON_LINES = (".jsonl", ".ndjson")
 _LONGEST = 40
 """Characters of an example that are shown."""
+_MORE_TREES = more("about trees")
 _MORE_TEXT, _MORE_CLEANING, _MORE_SUBWORDS = map(more, ("about the text", "about cleaning", "about the subwords"))
 
 
@@ -41,8 +42,8 @@ def prepare(
     target: Repeated = (),
     tsv: Repeated = (),
     jsonl: Repeated = (),
-    task: Literal["translation", "parsing"] | None = None,
-    trees: Repeated = (),
+    task: Annotated[Literal["translation", "parsing"] | None, _MORE_TREES] = None,
+    trees: Annotated[Repeated, _MORE_TREES] = (),
     columns: str | None = None,
     source_field: Annotated[str, _MORE_TEXT] = "source",
     target_field: Annotated[str, _MORE_TEXT] = "target",
@@ -50,7 +51,7 @@ def prepare(
     valid_target: Repeated = (),
     valid_tsv: Repeated = (),
     valid_jsonl: Annotated[Repeated, _MORE_TEXT] = (),
-    valid_trees: Repeated = (),
+    valid_trees: Annotated[Repeated, _MORE_TREES] = (),
     valid_pairs: Annotated[int, number(BOUNDS["valid_pairs"], whole=True)] = 0,
     test_pairs: Annotated[int, number(BOUNDS["test_pairs"], whole=True)] = 0,
     exclude: Repeated = (),

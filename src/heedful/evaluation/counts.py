@@ -73,6 +73,11 @@ class SystemCounts:
     chrf: Counted
     ter: Counted
 
+    @property
+    def scores(self) -> list[Counted]:
+        """All of them, the one to quote first."""
+        return [self.bleu, self.chrf, self.ter]
+
 
 def system_counts(outputs: Sequence[str], references: Sequence[str]) -> SystemCounts:
     """BLEU, chrF and TER of a system."""

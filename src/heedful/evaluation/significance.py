@@ -10,14 +10,14 @@ the draws, made in blocks, never need more than some tens of megabytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from heedful.errors import ScoreError
-from heedful.evaluation.counts import Counted, SystemCounts
+from heedful.evaluation.counts import Counted
 
 RESAMPLES = 1_000
 TRIALS = 10_000
@@ -74,9 +74,9 @@ class Comparison:
 
 
 def comparisons(
-    a: SystemCounts, b: SystemCounts, *, resamples: int = RESAMPLES, trials: int = TRIALS, seed: int = SEED
+    a: Sequence[Counted], b: Sequence[Counted], *, resamples: int = RESAMPLES, trials: int = TRIALS, seed: int = SEED
 ) -> list[Comparison]:
-    """Two systems by BLEU, chrF and TER, with both tests."""
+    """Two systems by each of their scores, with both tests."""
     return [
         Comparison(
             name=own.name,
@@ -88,7 +88,7 @@ def comparisons(
             bootstrap=paired_bootstrap(own, other, resamples=resamples, seed=seed),
             randomisation_p_value=approximate_randomisation(own, other, trials=trials, seed=seed),
         )
-        for own, other in ((a.bleu, b.bleu), (a.chrf, b.chrf), (a.ter, b.ter))
+        for own, other in zip(a, b, strict=True)
     ]
 
 

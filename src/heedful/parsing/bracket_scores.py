@@ -93,8 +93,8 @@ def parse_counts(outputs: Sequence[Tree | None], references: Sequence[Tree]) -> 
     short = np.array([len(tree.words) <= _SHORT for tree in references], np.float64)[:, None]
     scores: dict[str, Callable[[np.ndarray], np.ndarray]] = {
         "F1": _f1,
-        "precision": lambda sums: _share(sums[..., _MATCHED], sums[..., _GIVEN]),
-        "recall": lambda sums: _share(sums[..., _MATCHED], sums[..., _WANTED]),
+        "precision": lambda sums: _found(sums, _GIVEN),
+        "recall": lambda sums: _found(sums, _WANTED),
         "complete match": lambda sums: _share(sums[..., _COMPLETE], sums[..., _SENTENCES]),
         "tagging": lambda sums: _share(sums[..., _TAGGED], sums[..., _TAGS]),
     }
@@ -111,6 +111,12 @@ def _row(output: Tree | None, reference: Tree) -> tuple[int, ...]:
     found = bracket_counts(output, reference)
     brackets = found.matched, found.wanted, found.given
     return (*brackets, int(found.complete), 1, found.tagged, found.words, int(found.is_tree))
+
+
+def _found(sums: np.ndarray, among: int) -> np.ndarray:
+    """The share of these brackets that match: nothing where only the other tree has any."""
+    some = sums[..., _GIVEN] + sums[..., _WANTED] > 0
+    return np.where(some & (sums[..., among] == 0), 0.0, _share(sums[..., _MATCHED], sums[..., among]))
 
 
 def _f1(sums: np.ndarray) -> np.ndarray:

@@ -85,7 +85,7 @@ def given_vocabularies(folder: Path, *, task: Task = TRANSLATION) -> Vocabularie
         sides: dict[str, Vocabulary] = {side: load_vocabulary(folder / name) for side, name in _SEPARATE.items()}
     else:
         shared = Subwords.load(folder / _SHARED if (folder / _SHARED / FILE_NAME).is_file() else folder)
-        sides = dict.fromkeys(SIDES, shared)
+        sides = {"source": shared, "target": shared}
     if isinstance(sides["target"], ClosedVocabulary) != bool(task.target_vocabulary):
         raise SubwordError(f"the vocabulary of {folder} is not one for {task.name}: give that of a corpus for the same")
     return Vocabularies(sides, trained)

@@ -37,7 +37,7 @@ def two_runs_sections(a: ScoredRun, b: ScoredRun, *, why_not: str = "") -> tuple
     if a.scores is not None and b.scores is not None:
         test = a.scores.text.test
         counts_a, counts_b = (system_counts(one.outputs, test.references) for one in (a.scores, b.scores))
-        found = comparisons(counts_a, counts_b)
+        found = comparisons(counts_a.scores, counts_b.scores)
         leading = leads(test, counts_a, counts_b, count=_EXAMPLES)
         groups = {f"Where {names[0]} leads": leading.a, f"Where {names[1]} leads": leading.b}
         shown = [section("Translations", "two_translations.html", names=names, groups=groups)]

@@ -14,6 +14,7 @@ from heedful.config import ModelConfig
 from heedful.errors import SearchError
 from heedful.evaluation.alignments import Links, Word, aligning_layer, hard_alignment, soft_alignment, word_weights
 from heedful.symbols import END_LABEL
+from heedful.text.closed_vocabulary import Vocabulary
 from heedful.text.subwords import Subwords
 
 _MOST_SHOWN_TOKENS = 1024
@@ -47,7 +48,7 @@ Read = Callable[[np.ndarray, np.ndarray], tuple[float, Weights]]
 
 
 def attention_maps(
-    read: Read, texts: tuple[str, str], ids: tuple[np.ndarray, np.ndarray], subwords: tuple[Subwords, Subwords]
+    read: Read, texts: tuple[str, str], ids: tuple[np.ndarray, np.ndarray], subwords: tuple[Subwords, Vocabulary]
 ) -> AttentionMaps:
     """The weights with which a sentence and its translation are read, of texts, ids and subwords of both sides."""
     log_probability, weights = read(*ids)

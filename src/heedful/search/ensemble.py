@@ -58,10 +58,9 @@ def require_alike(models: Sequence[SavedModel]) -> None:
     """Raise where models cannot be searched together: they have other subwords, or translate other languages."""
     first, spoken = models[0], languages(models[0].description)
     for other in models[1:]:
+        sides = {"source": "source_subwords", "target": "target_vocabulary"}
         differing = [
-            side
-            for side in ("source", "target")
-            if getattr(first, f"{side}_subwords").file_text != getattr(other, f"{side}_subwords").file_text
+            side for side, name in sides.items() if getattr(first, name).file_text != getattr(other, name).file_text
         ]
         if differing:
             raise SearchError(

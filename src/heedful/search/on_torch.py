@@ -12,6 +12,8 @@ from heedful.model.devices import chosen_device, computes_in_half
 from heedful.model.transformer import Transformer
 from heedful.runs.saved import SavedModel
 from heedful.search.model_search import SLOTS, ModelSearch, in_half_precision
+from heedful.search.tree_shape import TreeShape
+from heedful.text.subwords import Subwords
 
 _PRECISIONS = ("float32", "float64", "bfloat16")
 
@@ -32,9 +34,16 @@ class OnTorch:
 
 
 def put_on_torch(
-    *saved: SavedModel, device: str, precision: str, batch_size: int, threads: int | None = None
+    *saved: SavedModel,
+    device: str,
+    precision: str,
+    batch_size: int,
+    threads: int | None = None,
+    constrained: bool = True,
 ) -> OnTorch:
-    """Put models onto a device. ``threads``: those of the whole process, from now on."""
+    """Put models onto a device. ``threads``: those of the whole process, from now on. ``constrained``: what is no text
+    must be a tree over its sentence's words.
+    """
     place = chosen_device(device, error=SearchError)
     precision = _precision(precision, place)
     half = precision == "bfloat16"
@@ -47,9 +56,11 @@ def put_on_torch(
         return in_half_precision(model) if half else model
 
     models = [placed(own.model) for own in saved]
-    subwords = saved[0].target_subwords.id_bytes
-    graphs = place.type == "cuda"
-    search = ModelSearch(*models, batch_size=batch_size, half=half, graphs=graphs, subwords=subwords)
+    target, graphs = saved[0].target_vocabulary, place.type == "cuda"
+    subwords = target.id_bytes if isinstance(target, Subwords) else ()
+    shape = TreeShape(target.tokens, device=place) if constrained and not subwords else None
+    computing = {"batch_size": batch_size, "half": half, "graphs": graphs}
+    search = ModelSearch(*models, **computing, subwords=subwords, constraint=shape)
     return OnTorch(place, precision, batch_size or SLOTS[place.type], models, search)
 
 

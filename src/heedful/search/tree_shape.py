@@ -48,8 +48,8 @@ class TreeShape:
         """How many may still come, as `needs` counts."""
         return count
 
-    def needs(self, states: Tensor, symbols: Tensor | None = None) -> Tensor:
-        """[..., V] or, of these ``symbols`` [..., n], the fewest symbols that must come after each."""
+    def needs(self, states: Tensor, words: Tensor | None = None) -> Tensor:
+        """[..., V] or, of these ``words`` [..., n], the fewest symbols that must come after each."""
         left, depth, opened = states >> _LEFT, (states >> _DEPTH) & ((1 << (_LEFT - _DEPTH)) - 1), states & 1
         never = torch.full_like(states, _NEVER)
         by_kind = torch.stack(
@@ -62,14 +62,14 @@ class TreeShape:
             ],
             -1,
         )
-        return by_kind[..., self._kinds] if symbols is None else by_kind.gather(-1, self._kinds[symbols])
+        return by_kind[..., self._kinds] if words is None else by_kind.gather(-1, self._kinds[words])
 
-    def after(self, states: Tensor, symbols: Tensor) -> Tensor:
+    def after(self, states: Tensor, words: Tensor) -> Tensor:
         """The states of hypotheses that say one symbol more."""
-        kinds = self._kinds[symbols]
+        kinds = self._kinds[words]
         depth = (kinds == _OPEN).long() - (kinds == _CLOSE).long()
         return ((states >> 1) << 1) + (depth << _DEPTH) - ((kinds == _WORD).long() << _LEFT) + (kinds == _OPEN).long()
 
-    def allows(self, symbols: Sequence[int]) -> bool:
+    def allows(self, words: Sequence[int]) -> bool:
         """Whether an output may begin with these symbols: no prefix is asked for."""
-        return not symbols
+        return not words

@@ -1,0 +1,157 @@
+"""Parsing from trees to trees: prepare, train, parse, evaluate, compare, attention, as somebody types them."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from tests.commands import run_here
+from tests.trained_toys import SMALL
+
+from heedful.cli.main import main
+from heedful.parsing.trees import read_trees, tree_from, tree_of
+
+NOUNS, VERBS = ["dog", "cat", "bird", "fox", "(", '"'], ["sees", "likes", "finds"]
+
+
+def sentence(rng: random.Random) -> str:
+    def noun_phrase() -> str:
+        noun = rng.choice(NOUNS).replace("(", "-LRB-")
+        return f"(NP (DT {rng.choice(['the', 'a'])}) (NN {noun}))"
+
+    return f"(ROOT (S {noun_phrase()} (VP (VBZ {rng.choice(VERBS)}) {noun_phrase()}) (. .)))"
+
+
+def _run(*arguments: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    assert not ended.value.code
+
+
+@pytest.fixture(scope="module")
+def trees(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with train.ptb, dev.ptb, a corpus and a run on it."""
+    folder, rng = tmp_path_factory.mktemp("parsing"), random.Random(1)
+    for name, count in (("train", 300), ("dev", 12)):
+        (folder / f"{name}.ptb").write_text("\n".join(sentence(rng) for _ in range(count)), encoding="utf-8")
+    files = ["--trees", f"{folder}/train.ptb", "--valid-trees", f"{folder}/dev.ptb"]
+    _run("prepare", "--task", "parsing", *files, "--output", f"{folder}/corpus", "--quiet")
+    few = ["training.steps=120", "training.checkpoint_steps=60", "training.average_last=1", "search.beam_size=3"]
+    few += ["training.validation_steps=60", "training.learning_rate_scale=1.0", "training.residual_scale=1.0"]
+    settings = [word for setting in [*SMALL, *few] for word in ("--set", setting)]
+    _run("train", f"{folder}/corpus", "--preset", "parser-small", "--output", f"{folder}/run", *settings)
+    return folder
+
+
+def test_a_model_learns_to_parse_and_is_scored(trees: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["evaluate", "--model", trees / "run", "--reference", trees / "dev.ptb", "--quiet", "--resamples", "20"]
+    code, out, errors = run_here(capsys, *asked, "--output", trees / "out.ptb", "--json")
+    assert (code, errors) == (0, "")
+    facts = json.loads(out)
+    scores = {score["name"]: score["value"] for score in facts["scores"]}
+    assert scores["well-formed"] == 100
+    assert scores["F1"] > 60
+    assert [tree.words for tree in read_trees(trees / "out.ptb")] == [t.words for t in read_trees(trees / "dev.ptb")]
+    given = ["--task", "parsing", "--hypothesis", trees / "out.ptb", "--reference", trees / "dev.ptb", "--json"]
+    again = json.loads(run_here(capsys, "evaluate", *given, "--resamples", "20")[1])
+    assert again["scores"] == facts["scores"]
+    code, out, _ = run_here(capsys, *asked)
+    assert code == 0
+    assert "F1, ≤ 40" in out
+
+
+def test_any_text_becomes_a_tree_over_its_words(trees: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["The dog (a cat) DOESN'T bark! 🙂", "", "\u202eSuddenly\u2028 x" * 3, "Hello"]
+    for search in ("--greedy", "--sample"):
+        code, out, _ = run_here(capsys, "parse", "--model", trees / "run", search, *given)
+        assert code == 0
+        lines = out.split("\n")[:-1]
+        assert len(lines) == len(given)
+        assert lines[1] == ""
+        first = tree_from(lines[0])
+        assert first is not None
+        assert first.words == ("The", "dog", "(", "a", "cat", ")", "DOES", "N'T", "bark", "!", "🙂")
+        assert all(tree_from(line) for line in lines if line)
+
+
+def test_trees_are_drawn(trees: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["parse", "--model", trees / "run", "--tokenized", "the dog sees a <cat> & .", "--svg", trees / "t.svg"]
+    code, out, errors = run_here(capsys, *asked, "--draw")
+    assert code == 0
+    assert "<cat>\n" in out
+    assert "t.svg is written" in errors
+    picture = ElementTree.parse(trees / "t.svg").getroot()
+    words = [node.text for node in picture.iter() if node.get("class") == "word"]
+    assert words == ["the", "dog", "sees", "a", "<cat>", "&", "."]
+    code, _, errors = run_here(capsys, *asked)
+    assert code == 2
+    assert "--overwrite" in errors
+
+
+def test_without_constraints_the_model_says_what_it_likes(trees: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = [
+        "parse",
+        "--model",
+        trees / "run",
+        "--unconstrained",
+        "--json",
+        "--max-extra-length",
+        "3",
+        "the dog the dog",
+    ]
+    code, out, _ = run_here(capsys, *asked)
+    assert code == 0
+    (found,) = json.loads(out)["parses"]
+    assert found["symbols"]
+    assert found["tree"] is None or tree_from(found["tree"]) is not None
+
+
+def test_two_parsers_are_compared(trees: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flat = trees / "flat.ptb"
+    gold = read_trees(trees / "dev.ptb")
+    flat.write_text("\n".join(str(tree_of(["(X", *tree.tags, ")"], tree.words)) for tree in gold))
+    asked = ["compare", flat, trees / "run", "--reference", trees / "dev.ptb", "--trials", "200", "--resamples", "50"]
+    code, out, errors = run_here(capsys, *asked, "--quiet", "--json")
+    assert (code, errors) == (0, "")
+    f1 = json.loads(out)["comparisons"][0]
+    assert (f1["name"], f1["better"], f1["a"]) == ("F1", "B", 0.0)
+
+
+def test_attention_is_shown_of_a_parse(trees: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["attention", "--model", trees / "run", "the dog sees a cat .", "--output", trees / "a.html", "--json"]
+    code, out, _ = run_here(capsys, *asked)
+    assert code == 0
+    facts = json.loads(out)
+    assert tree_from(facts["target_text"]) is not None
+    assert "(NP" in facts["target"]
+    assert "(NP" in (trees / "a.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["translate", "--model", "{}/run", "dog"], "was trained for parsing"),
+        (["parse", "--model", "en-de-small", "dog"], "was trained for translation, not for parsing"),
+        (["parse", "dog"], "which model?"),
+        (["parse", "--model", "{}/run", "--forbid", "dog", "dog"], "a tree has no text of its own"),
+        (["parse", "--model", "{}/run", "--max-length", "3", "one two three"], "at least 5 symbols"),
+        (["evaluate", "--model", "{}/run", "--reference", "{}/dev.ptb", "--source", "x"], "not for parsing"),
+        (
+            ["evaluate", "--model", "{}/run", "--reference", "{}/dev.ptb", "--task", "translation"],
+            "trained for parsing",
+        ),
+        (["prepare", "--trees", "{}/dev.ptb", "--source", "a", "--target", "b", "--output", "{}/x"], "not for parsing"),
+        (["prepare", "--task", "translation", "--trees", "{}/dev.ptb", "--output", "{}/x"], "not for translation"),
+        (["prepare", "--task", "parsing", "--output", "{}/x"], "give --trees"),
+        (["prepare", "--trees", "{}/dev.ptb", "--tokenizer", "en-de-small", "--output", "{}/x"], "not one for parsing"),
+    ],
+)
+def test_what_cannot_be_honoured_is_said(
+    trees: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    code, _, errors = run_here(capsys, *(word.format(trees) for word in arguments))
+    assert code == 2
+    assert message in errors
