@@ -18,6 +18,7 @@ from heedful.search.engine import Sentence
 from heedful.search.model_search import ModelSearch
 from heedful.search.options import SearchOptions
 from heedful.search.required import Way
+from heedful.search.scoring import forced_log_probabilities
 
 VOCAB = 4000
 TWIN = VOCAB // 2
@@ -211,3 +212,19 @@ def test_captured_steps_of_several_models_find_what_a_cpu_finds(method: str) -> 
         assert [score for _, score in captured[n]] == pytest.approx([score for _, score in hypotheses], abs=1e-9)
     for sentence in given[::9]:
         assert found(search, [sentence], options)[sentence.number] == captured[sentence.number]
+
+
+def test_several_models_by_kernels_have_the_scores_of_forced_decoding() -> None:
+    """In float32, where a step is made of kernels of our own; a sentence alone has the same bits as among others."""
+    config = ModelConfig(d_model=48, d_ff=96, num_heads=3, encoder_layers=1, decoder_layers=3)
+    torch.manual_seed(4)
+    models = [random_model(ties=False), Transformer(config, vocab_size=VOCAB).eval()]
+    models = [model.to("cuda").use(padded_attention(model.config)) for model in models]
+    search = ModelSearch(*models, batch_size=16, graphs=True, subwords=SUBWORDS)
+    options, given = SearchOptions(max_extra_length=6, length_penalty=0.0), sentences(40)
+    captured = found(search, given, options)
+    pairs = [(one.source, np.array(captured[one.number][0][0], np.int64)) for one in given]
+    for one, values in zip(given, forced_log_probabilities(models, pairs), strict=True):
+        assert captured[one.number][0][1] == pytest.approx(values.sum(), abs=1e-3)
+    for one in given[::9]:
+        assert found(search, [one], options)[one.number] == captured[one.number]

@@ -26,7 +26,8 @@ from heedful.errors import TextError
 from heedful.files import locked_file
 
 LINES = [" ".join(words) for words in toy_sentences(600, seed=7)]
-GREEDY = ("--greedy", "--batch-size", "4", "--threads", "1")
+SHORT = ("--max-length", "8", "--threads", "1")
+GREEDY = ("--greedy", "--batch-size", "4", *SHORT)
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +130,9 @@ def test_what_has_changed_since_is_refused_by_name(
     assert "give one of them" in translated(capsys, model, text, output, "--resume", "--overwrite")[1]
 
 
-@pytest.mark.parametrize("options", [("--greedy", "--json"), ("--sample", "--seed", "3", "--json"), ("--n-best", "2")])
+@pytest.mark.parametrize(
+    "options", [("--greedy", "--json"), ("--sample", "--seed", "3", "--json"), ("--n-best", "2", "--beam-size", "2")]
+)
 def test_the_parts_of_a_text_one_after_the_other_are_the_whole(
     model: Path,
     tmp_path: Path,
@@ -141,7 +144,7 @@ def test_the_parts_of_a_text_one_after_the_other_are_the_whole(
     monkeypatch.setattr(long_texts, "SHARD_LINES", 32)
     text = tmp_path / "text"
     text.write_text("".join(f"{line}\n" for line in LINES[:150]))
-    exactly = (*options, "--batch-size", "2")
+    exactly = (*options, "--batch-size", "2", *SHORT)
     assert translated(capsys, model, text, tmp_path / "whole", *exactly)[0] == 0
     for part, resume in ((1, True), (2, False), (3, True)):
         more = ["--resume"] if resume else []

@@ -31,7 +31,8 @@ from heedful.files import COMPRESSED, new_file, require_free
 T = TypeVar("T")
 SECONDS_BETWEEN_LINES = 10.0
 """Where there is no terminal to draw a bar on."""
-_SECONDS_BEFORE_PACE = 2.0
+_FEWEST_FOR_PACE = 100
+"""Lines come many at a time: the first of them, late, would say that all will take days."""
 _WIDTH_WITHOUT_TERMINAL = 200
 """A file or a pipe has no width; a table is never folded there."""
 _NARROWEST, _WIDEST = 20, 1000
@@ -180,7 +181,7 @@ def _pace(begun: tuple[float, int], done: int, total: int | None) -> str:
     from heedful.report.charts import duration_text
 
     seconds, new = time.monotonic() - begun[0], done - begun[1]
-    if not new or seconds < _SECONDS_BEFORE_PACE:
+    if new < _FEWEST_FOR_PACE or not seconds:
         return ""
     left = f", {duration_text((total - done) * seconds / new)} left" if total is not None and done < total else ""
     return f"{new / seconds:,.1f}/s{left}"
