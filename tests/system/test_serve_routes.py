@@ -106,7 +106,8 @@ def test_attention_is_a_share_of_every_word(server: serving.Running) -> None:
         ("/api/translate", {"text": "x" * 50_001}, 400, "at most 50,000"),
         ("/v2/translate", {"text": ["x" * 50_001], "target_lang": "DE"}, 413, "at most 50,000"),
         ("/api/attention", {"text": ""}, 400, "no text"),
-        ("/translate_file", {}, 403, "does not do that"),
+        ("/suggest", {}, 403, "does not do that"),
+        ("/translate_file", {"source": "en", "target": "de"}, 400, "file, source and target"),
         ("/nothing", {}, 404, "/docs"),
     ],
 )
@@ -124,6 +125,33 @@ def test_text_that_is_nothing_comes_back(server: serving.Running) -> None:
         answer = server.ask("POST", "/translate", {"q": text, "source": "en", "target": "de"})
         assert (answer.status, answer.json["translatedText"]) == (200, text)
     assert server.ask("POST", "/translate", {"q": [], "source": "en", "target": "de"}).json == {"translatedText": []}
+
+
+def test_a_document_is_sent_and_fetched(server: serving.Running) -> None:
+    def sent(name: str, content: bytes) -> serving.Answer:
+        form = [("source", None, b"en"), ("target", None, b"de"), ("file", name, content)]
+        parts = [
+            f'--b\r\nContent-Disposition: form-data; name="{field}"'.encode()
+            + (f'; filename="{file}"'.encode() if file else b"")
+            + b"\r\n\r\n"
+            + value
+            for field, file, value in form
+        ]
+        body = b"\r\n".join([*parts, b"--b--", b""])
+        return server.ask("POST", "/translate_file", body, content_type="multipart/form-data; boundary=b")
+
+    answer = sent("dog.md", b"# A dog\n\nA **brown** dog. `x = 1`\n")
+    assert answer.status == 200
+    url = answer.json["translatedFileUrl"]
+    assert url.startswith(server.url)
+    fetched = server.ask("GET", url.removeprefix(server.url))
+    assert "Hund" in fetched.body.decode()
+    assert fetched.body.count(b"**") == 2
+    assert fetched.body.endswith(b"`x = 1`\n")
+    assert fetched.headers["content-disposition"].startswith("attachment")
+    assert server.ask("GET", "/download_file/other.md").status == 404
+    assert sent("a.exe", b"x").status == 400
+    assert sent("a.docx", b"x").status == 400
 
 
 def test_a_full_queue_is_said_with_429_and_nothing_else(model: serving.ServedModel) -> None:
@@ -248,6 +276,7 @@ def test_who_says_nothing_is_not_waited_for(model: serving.ServedModel, monkeypa
 def test_what_it_says_of_itself(server: serving.Running, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="heedful.serve"):
         server.ask("POST", "/translate", {"q": "A secret.", "source": "en", "target": "de", "api_key": "hidden"})
+        until("it is logged", lambda: any(record.name == "heedful.serve" for record in caplog.records))
     (line,) = [json.loads(record.message) for record in caplog.records if record.name == "heedful.serve"]
     assert (line["route"], line["status"], line["characters"]) == ("/translate", 200, 9)
     assert "secret" not in caplog.text

@@ -73,6 +73,7 @@ def serve(
         if doubled := {one.name for one in models if sum(other.name == one.name for other in models) > 1}:
             raise ServeError(f"--model {min(doubled)} was given twice")
         service = Service(models, queue_tokens=queue_tokens, most_characters=most_characters)
+        service.warm_up()
         names = ", ".join(f"{one.name} ({one.languages.source} to {one.languages.target})" for one in models)
         place = f"http://{'[' + host + ']' if ':' in host else host}:{sock.getsockname()[1]}/"
         logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.WARNING)

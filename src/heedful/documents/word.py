@@ -18,6 +18,8 @@ from heedful.documents import Document
 from heedful.errors import TextError
 
 _TEXT = {qn("w:t"), qn("w:tab"), qn("w:noBreakHyphen"), qn("w:rPr"), qn("w:lastRenderedPageBreak")}
+_MOST_BYTES = 256 << 20
+"""Of a file when it is unpacked: a small one can hold a bomb."""
 _OURS = re.compile(r"<(/?)t(\d+)>|\{\{h(\d+)\}\}")
 
 
@@ -41,6 +43,9 @@ class _Run:
 def docx_document(content: bytes) -> Document:
     """A file of Word, taken apart."""
     try:
+        with zipfile.ZipFile(io.BytesIO(content)) as packed:
+            if sum(one.file_size for one in packed.infolist()) > _MOST_BYTES:
+                raise TextError(f"unpacks to more than {_MOST_BYTES >> 20} MiB")
         file = docx.Document(io.BytesIO(content))
     except (ValueError, KeyError, zipfile.BadZipFile, OSError) as error:
         raise TextError(f"is not a file of Word: {str(error)[:120]}") from None

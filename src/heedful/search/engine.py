@@ -124,6 +124,10 @@ class Engine:
         found = [sentence for sentence in self._found[0] if sentence is not None] if self._found else []
         return [*found, *(placed.sentence for placed in self._inside if placed is not None)]
 
+    @property
+    def slots(self) -> int:
+        return len(self._inside)
+
     def room(self, waiting: int) -> int:
         """How many of so many that wait to give to the next turn: none before an eighth of the slots is free."""
         free = self._inside.count(None)

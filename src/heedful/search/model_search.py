@@ -142,6 +142,11 @@ class ModelSearch:
         source_positions = _class(sentence) if self.device.type == "cuda" else max(_class(sentence), _SHARED_CLASS)
         return self._kept_engine(source_positions, replace(options, n_best=1, glossary=()), [sentence])
 
+    @property
+    def shared_lengths(self) -> tuple[int, ...]:
+        """Of sources, one for each engine that most sentences need: whoever shares them can have them made before."""
+        return tuple(size - 1 for size in _CLASSES if size <= 256) if self.device.type == "cuda" else (8,)
+
     def forget_engines(self) -> None:
         """Give up the engines that are kept, and whatever they were doing."""
         self._engines.clear()

@@ -49,7 +49,7 @@ from heedful.text.subwords import Subwords
 
 if TYPE_CHECKING:
     from heedful.model.transformer import Transformer
-    from heedful.search.model_search import ModelSearch, Search
+    from heedful.search.model_search import Search
     from heedful.search.on_torch import OnTorch
     from heedful.search.scoring import Scored
 
@@ -95,12 +95,13 @@ class Translator:
         self._search: Search
         if takes_ctranslate2(engine, self.all_saved, device=device, precision=precision):
             self.engine, self.device, self._running = "ctranslate2", "cpu", {**running, "device": "cpu"}
-            torch, only = lambda: self._torch.search, engine == "ctranslate2"
+            torch, only = lambda: self.on_torch.search, engine == "ctranslate2"
             self._search = CTranslate2Search(saved, torch=torch, only=only, **running, notice=notice)
             self.batch_size = self._search.batch_size
         else:
             self.engine, self._running = "torch", {**running, "device": device}
-            self._search, self.device, self.batch_size = self._torch.search, self._torch.device, self._torch.batch_size
+            own = self.on_torch
+            self._search, self.device, self.batch_size = own.search, own.device, own.batch_size
 
     @classmethod
     def load(
@@ -126,7 +127,7 @@ class Translator:
         return cls(*map(known_model, (model, *others)), **running, engine=engine, threads=threads)
 
     @functools.cached_property
-    def _torch(self) -> OnTorch:
+    def on_torch(self) -> OnTorch:
         """The models on torch, from when something first needs them."""
         from heedful.search.on_torch import put_on_torch
 
@@ -135,12 +136,12 @@ class Translator:
     @property
     def model(self) -> Transformer:
         """On torch, whatever translates; the first of several."""
-        return self._torch.models[0]
+        return self.on_torch.models[0]
 
-    def sharing(self, share: Callable[[ModelSearch], Search], *, notice: Callable[[str], object]) -> Translator:
-        """The same for one of many who share the models on torch; ``share`` makes the search of that one."""
+    def sharing(self, search: Search, *, notice: Callable[[str], object]) -> Translator:
+        """The same for one of many who share the models on torch, with a search of their own."""
         other = copy.copy(self)
-        other._search, other._notice = share(self._torch.search), notice
+        other._search, other._notice = search, notice
         other._language = language_check(self.saved)
         return other
 
@@ -301,7 +302,7 @@ class Translator:
         from heedful.search.scoring import scored_pairs
 
         most = min(MOST_READ_TOKENS, self._search.most_positions or MOST_READ_TOKENS)
-        together, own = self.lines_together, self._torch
+        together, own = self.lines_together, self.on_torch
         return scored_pairs(own.models, pairs, self._subwords, most=most, together=together, half=own.half)
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Scored]:

@@ -12,11 +12,11 @@ _TEMPLATE = """<!doctype html>
 <head>
 <meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{{ info.title }}</title>
-<link rel="stylesheet" href="/page.css"><link rel="icon" href="/icon.svg">
+<link rel="stylesheet" href="page.css"><link rel="icon" href="icon.svg">
 </head>
 <body class="docs">
-<header><a class="name" href="/">heedful</a>
-<nav><a href="/">Translate</a><a href="/openapi.json">openapi.json</a></nav></header>
+<header><a class="name" href="./">heedful</a>
+<nav><a href="./">Translate</a><a href="openapi.json">openapi.json</a></nav></header>
 <main>
 <h1>{{ info.title }}</h1>
 {% for paragraph in info.description.split("\\n\\n") %}<p>{{ paragraph }}</p>{% endfor %}
@@ -56,7 +56,7 @@ def api_page(description: dict[str, Any]) -> str:
 
 
 def _shown(path: str, method: str, operation: dict[str, Any]) -> dict[str, Any]:
-    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    content = next(iter(operation.get("requestBody", {}).get("content", {}).values()), {})
     fields = {one["name"]: {**one["schema"], **one} for one in operation.get("parameters", [])}
     fields |= content.get("schema", {}).get("properties", {})
     required = content.get("schema", {}).get("required", [])
@@ -65,6 +65,10 @@ def _shown(path: str, method: str, operation: dict[str, Any]) -> dict[str, Any]:
         field["shown"] = " or ".join(kinds) + ("" if name in required else ", optional")
     example = content.get("example")
     call = f"curl -X {method.upper()} http://127.0.0.1:5000{path}"
+    if "file" in fields:
+        call += "".join(
+            f" -F {name}={value}" for name, value in (("file", "@letter.docx"), ("source", "en"), ("target", "de"))
+        )
     if example is not None:
         call += f" -H 'Content-Type: application/json' \\\n  -d '{json.dumps(example, ensure_ascii=False)}'"
     return {**operation, "fields": fields, "example": call}

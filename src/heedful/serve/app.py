@@ -19,7 +19,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from heedful.errors import HeedfulError, ServeError, is_out_of_memory
-from heedful.serve import deepl, libretranslate, native
+from heedful.serve import deepl, libretranslate, native, uploads
 from heedful.serve.access import Keys
 from heedful.serve.api_page import api_page
 from heedful.serve.service import Service
@@ -59,7 +59,8 @@ def app(service: Service, keys: Keys, *, origins: Sequence[str] = ()) -> Starlet
         _route("/languages", libretranslate.languages),
         _route("/detect", libretranslate.detect, "POST"),
         _route("/frontend/settings", libretranslate.settings),
-        _route("/translate_file", libretranslate.not_here, "POST"),
+        _route("/translate_file", uploads.translate_file, "POST"),
+        _route("/download_file/{name}", uploads.download, name="download"),
         _route("/suggest", libretranslate.not_here, "POST"),
     ]
     v2 = [
@@ -75,11 +76,11 @@ def app(service: Service, keys: Keys, *, origins: Sequence[str] = ()) -> Starlet
     if origins:
         around.append(Middleware(CORSMiddleware, allow_origins=list(origins), allow_methods=["*"], allow_headers=["*"]))
     made = Starlette(routes=routes, middleware=around, exception_handlers={404: _missing, 405: _missing})
-    made.state.service, made.state.keys = service, keys
+    made.state.service, made.state.keys, made.state.ready = service, keys, uploads.Ready()
     return made
 
 
-def _route(path: str, handler: Handler, *methods: str, said: str = "error") -> Route:
+def _route(path: str, handler: Handler, *methods: str, said: str = "error", name: str | None = None) -> Route:
     """``said``: the name of the field that says what is wrong."""
 
     async def answer(request: Request) -> Response:
@@ -88,7 +89,7 @@ def _route(path: str, handler: Handler, *methods: str, said: str = "error") -> R
         except Exception as error:
             return _problem(error, said)
 
-    return Route(path, answer, methods=list(methods or ("GET",)))
+    return Route(path, answer, methods=list(methods or ("GET",)), name=name)
 
 
 def _problem(error: Exception, said: str) -> Response:

@@ -11,7 +11,7 @@ import contextlib
 import queue
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,10 +25,13 @@ from heedful.search.model_search import Found, ModelSearch
 from heedful.search.options import SearchOptions
 from heedful.search.sentence import Hypothesis, Sentence
 from heedful.serve.metrics import Metrics
+from heedful.symbols import END
 
 _SECONDS_BETWEEN_LOOKS = 0.1
 """At least, between two looks at the hypotheses of a job that wants to see them grow."""
 _FAULTS, _WITHIN_SECONDS = 3, 60.0
+_KEPT_FREE = 8
+"""One in so many slots is kept from a job that has all others: whoever comes next does not wait for it."""
 _MEMORY = 0.99
 """How much a turn counts beside the one after it, where speed is measured."""
 _LONGEST_WAIT = 60
@@ -254,8 +257,10 @@ class EngineThread:
         """One turn of an engine; the subwords of the sources that were finished."""
         search, _, jobs = self._lanes[engine]
         dropped = {one for one in engine.inside if self._owners[one].ended is not None}
-        room = engine.room(sum(len(job.waiting[engine]) for job in jobs))
-        new = [self._next(engine, jobs) for _ in range(room)]
+        held = Counter(self._owners[one] for one in engine.inside)
+        most = engine.slots - engine.slots // _KEPT_FREE
+        ready = sum(min(len(job.waiting[engine]), max(0, most - held[job])) for job in jobs)
+        new = [self._next(engine, jobs, held, most) for _ in range(engine.room(ready))]
         if not new and not engine.inside:
             return 0
         inside = [*engine.inside, *new]
@@ -267,15 +272,20 @@ class EngineThread:
         for sentence in dropped:
             self._drop(sentence)
         for sentence, hypotheses in finished:
-            self._settle(sentence).results.put((sentence, hypotheses))
+            job = self._settle(sentence)
+            job.results.put((sentence, hypotheses))
+            if job.on_live is not None:
+                job.on_live({sentence: ([], hypotheses)})
             self._metrics.generated.inc(len(hypotheses[0].ids) + 1 if hypotheses else 0)
         self._show(engine)
         return sum(len(sentence.source) + 1 for sentence, _ in finished)
 
-    def _next(self, engine: Engine, jobs: deque[Job]) -> Sentence:
-        """A sentence of the job whose turn it is."""
-        job = jobs.popleft()
+    def _next(self, engine: Engine, jobs: deque[Job], held: Counter[Job], most: int) -> Sentence:
+        """A sentence of the job whose turn it is; one that holds so many slots already is passed over."""
+        while held[job := jobs.popleft()] >= most:
+            jobs.append(job)
         sentence = job.waiting[engine].popleft()
+        held[job] += 1
         if job.waiting[engine]:
             jobs.append(job)
         return sentence
@@ -339,6 +349,11 @@ class SharedSearch:
             return self.thread.decode(self.job, self.search_, self.base, some, options)
 
         return self.search_.search(sentences, options, decode=decode)
+
+    def warm_up(self) -> None:
+        """Decode something with every engine that most sentences need."""
+        sentences = [Sentence(0, np.full(length, END + 1)) for length in self.search_.shared_lengths]
+        list(self.search(sentences, replace(self.base, n_best=1, max_length=max(1, self.base.min_length))))
 
     def read(self, source: np.ndarray, target: np.ndarray) -> tuple[float, Weights]:
         return self.thread.call(self.job, lambda: self.search_.read(source, target))

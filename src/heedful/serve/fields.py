@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -21,17 +22,26 @@ _MOST_FIELDS = 1000
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 
-async def body_of(request: Request) -> bytes:
+@dataclass(frozen=True)
+class Upload:
+    """A file that came with a form."""
+
+    name: str
+    content: bytes
+
+
+async def body_of(request: Request, *, most: int) -> bytes:
     """The body, counted while it is read."""
     content = bytearray()
-    if int(length) > MOST_BYTES if (length := request.headers.get("content-length", "")).isdecimal() else False:
-        raise _too_large()
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length[:20]) > most:
+        raise _too_large(most)
     try:
         async with asyncio.timeout(_SECONDS_TO_SEND):
             async for chunk in request.stream():
                 content += chunk
-                if len(content) > MOST_BYTES:
-                    raise _too_large()
+                if len(content) > most:
+                    raise _too_large(most)
     except TimeoutError:
         raise ServeError(f"the request was not complete after {_SECONDS_TO_SEND} seconds", status=408) from None
     except ClientDisconnect:
@@ -39,8 +49,8 @@ async def body_of(request: Request) -> bytes:
     return bytes(content)
 
 
-def _too_large() -> ServeError:
-    return ServeError(f"the request is larger than {MOST_BYTES:,} bytes", status=413)
+def _too_large(most: int) -> ServeError:
+    return ServeError(f"the request is larger than {most:,} bytes", status=413)
 
 
 class Fields:
@@ -85,6 +95,10 @@ class Fields:
             raise ServeError(f"{name} {given!r:.40}: must be a whole number from {least} to {most}", status=400)
         return int(text)
 
+    def upload(self, name: str) -> Upload | None:
+        given = self._values[name][-1] if self.has(name) else None
+        return given if isinstance(given, Upload) else None
+
     def flag(self, name: str) -> bool:
         given = self._values[name][-1] if self.has(name) else False
         text = str(given).lower() if isinstance(given, str | int) else None
@@ -99,10 +113,11 @@ class Fields:
         return given
 
 
-async def fields_of(request: Request) -> Fields:
-    """The fields of a request: those of its query and of its body."""
+async def fields_of(request: Request, *, most: int = MOST_BYTES) -> Fields:
+    """The fields of a request: those of its query and of its body, which has so many bytes at most."""
     pairs: list[tuple[str, Any]] = list(request.query_params.multi_items())
-    content, kind = await body_of(request), request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    content = await body_of(request, most=most)
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content and kind == "multipart/form-data":
         pairs += await _multipart(request, content)
     elif content and (kind == "application/json" or content.lstrip()[:1] in (b"{", b"[")):
@@ -133,7 +148,11 @@ async def _multipart(request: Request, content: bytes) -> list[tuple[str, Any]]:
         form = await MultiPartParser(request.headers, stream(), max_fields=_MOST_FIELDS).parse()
     except (MultiPartException, KeyError, ValueError):
         raise ServeError("the form cannot be read", status=400) from None
-    return [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
+    pairs: list[tuple[str, Any]] = []
+    for name, value in form.multi_items():
+        pairs.append((name, value if isinstance(value, str) else Upload(value.filename or "", await value.read())))
+    await form.close()
+    return pairs
 
 
 async def gone(request: Request) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from heedful.documents import FORMATS
 from heedful.errors import ServeError
 from heedful.serve.fields import Fields, fields_of
 from heedful.serve.service import LANGUAGE_NAMES, ServedModel, Service
@@ -76,12 +77,12 @@ async def settings(request: Request) -> Response:
         {
             "apiKeys": keys.required,
             "charLimit": service.most_characters,
-            "filesTranslation": False,
+            "filesTranslation": True,
             "frontendTimeout": 500,
             "keyRequired": keys.required,
             "language": {"source": _language(source.source), "target": _language(source.target)},
             "suggestions": False,
-            "supportedFilesFormat": [],
+            "supportedFilesFormat": list(FORMATS),
         }
     )
 

@@ -114,11 +114,11 @@ async def stream(request: Request) -> Response:
     """Lines of JSON: ``beams`` while hypotheses grow, at last ``result``, or ``error``."""
     question, loop = await _question(request), asyncio.get_running_loop()
     notices: list[str] = []
-    newest: list[Live] = []
+    newest: Live = {}
     changed = asyncio.Event()
 
     def show(live: Live) -> None:
-        newest[:] = [live]  # who reads slowly misses what is old
+        newest.update(live)  # who reads slowly misses what is old
         changed.set()
 
     working = asyncio.create_task(
@@ -140,7 +140,9 @@ async def stream(request: Request) -> Response:
             while not working.done():
                 changed.clear()
                 if newest:
-                    yield _line({"beams": _beams(question.model.translator, newest.pop())})
+                    seen = dict(newest)
+                    newest.clear()
+                    yield _line({"beams": _beams(question.model.translator, seen)})
                 await changed.wait()
             try:
                 yield _line({"result": working.result()})

@@ -69,6 +69,12 @@ class Service:
         self.jobs = 0
         self._pool = ThreadPoolExecutor(_MOST_JOBS, thread_name_prefix="text")
 
+    def warm_up(self) -> None:
+        """Make the engines that most sentences need, and on CUDA capture their steps, before somebody waits for it."""
+        for model in self.models:
+            with job_of(self.thread) as job:
+                SharedSearch(self.thread, job, model.translator.on_torch.search, model.options).warm_up()
+
     def close(self) -> None:
         """Stop; whatever is not finished fails."""
         self.ready = False
@@ -144,10 +150,8 @@ class Service:
         self.jobs += 1
         try:
             with job_of(self.thread, on_live) as job:
-                own = model.translator.sharing(
-                    lambda search: SharedSearch(self.thread, job, search, model.options),
-                    notice=(notices if notices is not None else []).append,
-                )
+                search = SharedSearch(self.thread, job, model.translator.on_torch.search, model.options)
+                own = model.translator.sharing(search, notice=(notices if notices is not None else []).append)
                 working = asyncio.get_running_loop().run_in_executor(self._pool, work, own)
                 leaving = asyncio.ensure_future(gone())
                 try:

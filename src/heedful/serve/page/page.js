@@ -2,11 +2,14 @@
 // It asks the server it came from, and nobody else.
 
 const WAIT = 250; // milliseconds of silence before what was typed is translated
+const PATIENCE = 1500; // milliseconds after which half a translation is better than the last one
 const $ = (selector, within = document) => within.querySelector(selector);
 const text = $("#text");
 const sides = [...document.querySelectorAll(".output")];
 const running = [null, null]; // what can be stopped, for each side
 const answers = [null, null];
+const since = [0, 0];
+const grown = [new Map(), new Map()]; // what each sentence has come to while it is searched for
 let models = [];
 let names = {};
 let timer = 0;
@@ -74,10 +77,11 @@ async function follow(side) {
   running[side]?.abort();
   const stop = (running[side] = new AbortController());
   const model = modelOf(side);
-  const began = performance.now();
+  grown[side].clear();
+  const began = (since[side] = performance.now());
   if (side === 0) $("#state").textContent = "Translating …";
   try {
-    const answer = await fetch("/api/stream", {
+    const answer = await fetch("api/stream", {
       method: "POST",
       headers: headers(),
       signal: stop.signal,
@@ -124,17 +128,21 @@ async function* linesOf(body) {
 // Showing
 
 function showBeams(side, beams) {
-  const first = beams.reduce((a, b) => (b.sentence < a.sentence ? b : a));
-  if (!answers[side]) {
-    const place = $(".translation", sides[side]);
-    place.classList.add("growing");
-    place.textContent = first.hypotheses[0]?.text ?? "";
-  } else {
-    $(".translation", sides[side]).classList.add("growing");
+  for (const one of beams) {
+    const best = one.hypotheses.find((hypothesis) => hypothesis.ended) ?? one.hypotheses[0];
+    grown[side].set(one.sentence, best?.text ?? "");
   }
+  const place = $(".translation", sides[side]);
+  place.classList.add("growing");
+  const sentences = [...grown[side]].sort(([a], [b]) => a - b).map(([, said]) => said);
+  // The translation of what was there before stays, lest it flicker at every key, unless this takes long.
+  if (!answers[side] || performance.now() - since[side] > PATIENCE) place.textContent = sentences.join(" ");
+  const going = beams.filter((one) => one.hypotheses.some((hypothesis) => !hypothesis.ended));
+  if (!going.length) return;
+  const first = going.reduce((a, b) => (b.sentence < a.sentence ? b : a));
   if (side !== 0) return;
   const best = Math.max(...first.hypotheses.map((one) => one.log_probability));
-  const several = beams.length > 1 || first.sentence ? ` of sentence ${first.sentence + 1}` : "";
+  const several = grown[0].size > 1 || first.sentence ? ` of sentence ${first.sentence + 1}` : "";
   list("The search", `hypotheses${several} as they grow, with their log-probabilities`, true);
   $("#hypotheses ol").replaceChildren(
     ...first.hypotheses.map((one) => {
@@ -214,7 +222,7 @@ async function openAttention(clicked, side, number, place, heads = false) {
   shown = { clicked, side, number, place };
   let found;
   try {
-    const asked = await fetch("/api/attention", {
+    const asked = await fetch("api/attention", {
       method: "POST",
       headers: headers(),
       body: JSON.stringify({ text: sentence.read, translation: sentence.written, model: answer.model, heads }),
@@ -385,7 +393,7 @@ async function begin() {
   setTheme(localStorage.getItem("theme"));
   $("#key").value = sessionStorage.getItem("key") ?? "";
   listen();
-  const known = await (await fetch("/api/models")).json();
+  const known = await (await fetch("api/models")).json();
   models = known.models;
   names = known.languages;
   $("#keyed").hidden = !known.limits.key;

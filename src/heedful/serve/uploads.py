@@ -1,0 +1,72 @@
+"""Documents over HTTP, as LibreTranslate has them: one is sent, and its translation lies ready for some minutes."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import OrderedDict
+from pathlib import PurePath
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from heedful.documents import FORMATS, document_of
+from heedful.errors import ServeError
+from heedful.search.translator import Translator
+from heedful.serve.fields import fields_of, gone
+from heedful.serve.texts import holder_of, service_of
+
+_MOST_BYTES = 10 << 20
+_MOST_KEPT_BYTES = 100 << 20
+_SECONDS_KEPT = 600.0
+
+
+class Ready:
+    """Translated documents, in memory, until they are old or too many."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, tuple[float, bytes]] = OrderedDict()
+
+    def add(self, suffix: str, content: bytes) -> str:
+        """The name under which it can be fetched, which nobody guesses."""
+        name = secrets.token_urlsafe(24) + suffix
+        self._kept[name] = time.monotonic(), content
+        while sum(len(kept) for _, kept in self._kept.values()) > _MOST_KEPT_BYTES:
+            self._kept.popitem(last=False)
+        return name
+
+    def get(self, name: str) -> bytes:
+        now = time.monotonic()
+        for old in [own for own, (since, _) in self._kept.items() if now - since > _SECONDS_KEPT]:
+            del self._kept[old]
+        if name not in self._kept:
+            raise ServeError("there is no such file, or not any more", status=404)
+        return self._kept[name][1]
+
+
+async def translate_file(request: Request) -> Response:
+    service, fields = service_of(request), await fields_of(request, most=_MOST_BYTES)
+    holder, upload = holder_of(request, fields), fields.upload("file")
+    if upload is None or not fields.has("source") or not fields.has("target"):
+        raise ServeError("Invalid request: file, source and target are needed", status=400)
+    suffix = PurePath(upload.name).suffix.lower()
+    if suffix not in FORMATS:
+        raise ServeError(f"a file must end in {', '.join(FORMATS)}", status=400)
+    source = fields.text("source")
+    model = service.model(None if source == "auto" else source, fields.text("target"))
+    request.state.facts = {"model": model.name, "bytes": len(upload.content)}
+
+    def work(translator: Translator) -> bytes:
+        taken = document_of(upload.content, suffix)
+        holder.use(service.require_short(taken.units), quota_status=403)
+        return taken.filled(translator.translate(taken.units, options=model.options))
+
+    content = await service.run(model, work, gone=lambda: gone(request))
+    name = request.app.state.ready.add(suffix, content)
+    return JSONResponse({"translatedFileUrl": str(request.url_for("download", name=name))})
+
+
+async def download(request: Request) -> Response:
+    content = request.app.state.ready.get(request.path_params["name"])
+    kind = "attachment; filename=translated" + PurePath(request.path_params["name"]).suffix
+    return Response(content, media_type="application/octet-stream", headers={"content-disposition": kind})
