@@ -33,7 +33,7 @@ LAYERS = [
 CEILINGS = {
     "cli": (29, 4340),
     "demo": (5, 630),
-    "reproduction": (15, 2260),
+    "reproduction": (15, 2310),
     "serve": (14, 1800),
     "report": (11, 1760),
     "export": (4, 370),

@@ -37,7 +37,7 @@ from heedful.reproduction.figures import anaphora, differing_heads, long_distanc
 from heedful.reproduction.layers import BY_NAME, HEADS, KERNEL, KINDS, NEIGHBOURHOOD
 from heedful.reproduction.paper_tables import TABLE_3
 from heedful.reproduction.records import FORMAT, markdown_table
-from heedful.reproduction.rows import Budget, Row, TrainedOn, read_rows, row_config, wanted_rows
+from heedful.reproduction.rows import Budget, Row, TrainedOn, _require_budget, read_rows, row_config, wanted_rows
 from heedful.runs.record import run_record
 from heedful.training.batches import Batches
 from heedful.training.distributed import World
@@ -210,7 +210,7 @@ def test_true_operations_are_those_of_every_batch_of_the_run(tmp_path: Path) -> 
     taken = [corpus.lengths.of(batches.step(step).pairs) for step in range(1, 13)]
     size = record.description.vocab_size
     exact = sum(batch_flops(config.model, vocab_size=size, lengths=lengths) for lengths in taken)
-    assert table2.training_cost(record)["true_flops"] == pytest.approx(exact, rel=0.03)
+    assert table2.training_cost(record).true_flops == pytest.approx(exact, rel=0.03)
 
 
 WORDS = ["The", "Law", "was", "old,", "but", "its", "end", "came."]
@@ -248,3 +248,11 @@ def test_a_picture_brings_its_colours_and_can_be_read_by_those_who_cannot_see_it
 
 def test_a_bar_in_a_cell_does_not_end_it() -> None:
     assert markdown_table(["a", "b"], [["x|y", 1]], right=["b"]).splitlines()[1:] == ["| --- | ---: |", "| x\\|y | 1 |"]
+
+
+def test_a_row_that_was_stopped_goes_on_with_its_own_budget_alone() -> None:
+    config = row_config("big", 1, data=Path(), budget=Budget(steps=500, tokens=4000), device="cpu")
+    _require_budget(Path("runs/big-seed1"), config, Budget(steps=500, tokens=4000))
+    for other in (Budget(steps=600, tokens=4000), Budget(steps=500), Budget(steps=500, tokens=4000, shrink=16)):
+        with pytest.raises(ReportError, match="another budget"):
+            _require_budget(Path("runs/big-seed1"), config, other)

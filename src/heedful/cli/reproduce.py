@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from heedful.background import Report
 from heedful.cli.options import AsJson, Device, Flag, Minutes, Overwrite, Quiet, Repeated, Threads, whole_number
 from heedful.cli.terminal import print_json, print_text, progress, say
 from heedful.data.manifest import MANIFEST
 from heedful.errors import HeedfulError, ReportError
+from heedful.runs.folder import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from heedful.reproduction.records import Page, Record
@@ -96,14 +99,49 @@ def reproduce(
 
     if threads is not None:
         torch.set_num_threads(threads)
-    command = _command(subject, places, given, device=device, threads=threads, miniature=miniature)
+    words = {**given, "threads": threads, "miniature": miniature}
     with progress(unit="", quiet=quiet) as report:
-        common: dict[str, Any] = {"command": command, "report": report}
-        if subject == "table3":
-            page = _table3(output, new, written, given, device=device, miniature=miniature, quiet=quiet, common=common)
-        else:
-            page = _page(subject, output, new, written, given, device=device, miniature=miniature, common=common)
-    _finish(subject, output, None if no_page else page, as_json=as_json)
+        command = _command(subject, places, words, device=device)
+        asked = _Asked(subject, output, new, written, given, device, miniature, quiet, command, report)
+        made = _table3(asked) if subject == "table3" else _page(asked)
+    files = [output]
+    if not no_page:
+        from heedful.reproduction.records import write_page
+
+        page = made()
+        files = [write_page(output, subject, page), *(output / name for name in page.pictures)]
+        if not as_json:
+            print_text(page.text)
+    if as_json:
+        print_json({"subject": subject, "output": output, "files": files})
+    else:
+        say(f"{files[0]} is written")
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is to be done, once it is sure that it can be."""
+
+    subject: str
+    output: Path
+    new: list[Path]
+    """What to measure with."""
+    written: list[Path]
+    """What earlier commands wrote."""
+    given: dict[str, Any]
+    device: str
+    miniature: bool
+    quiet: bool
+    command: list[str]
+    report: Report
+
+    def only(self) -> Path:
+        """The one place that the subject takes."""
+        if len(self.new) > 1:
+            raise HeedfulError(
+                f"{' '.join(map(str, self.new))}: {self.subject} takes {_PLACES[self.subject]}, one at a time"
+            )
+        return self.new[0]
 
 
 def _require_useful(subject: str, given: dict[str, Any], places: Sequence[Path]) -> None:
@@ -113,6 +151,8 @@ def _require_useful(subject: str, given: dict[str, Any], places: Sequence[Path])
             raise HeedfulError(f"--{name.replace('_', '-')}: for {takers} alone, and this is {subject}")
     if not places and subject in ("positions", "table2", "table3"):
         raise HeedfulError(f"heedful reproduce {subject} needs {_PLACES[subject]}, or what it wrote before")
+    if places and subject not in _PLACES and not all(_is_written(place, subject) for place in places):
+        raise HeedfulError(f"{subject} is measured without any file, or drawn from the JSON that it wrote: {places[0]}")
     if (given["source"] is None) != (given["reference"] is None):
         raise HeedfulError("--source and --reference belong together: what to translate, and how it should be")
     for place in places:
@@ -127,144 +167,103 @@ def _is_written(place: Path, subject: str) -> bool:
     return place.suffix == ".json" or (place / f"{subject}.json").is_file()
 
 
-def _page(
-    subject: str,
-    output: Path,
-    new: Sequence[Path],
-    written: Sequence[Path],
-    given: dict[str, Any],
-    *,
-    device: str,
-    miniature: bool,
-    common: dict[str, Any],
-) -> Callable[[], Page]:
-    """Measure, unless records were given, and write the record down; returns what makes the page."""
+def _page(asked: _Asked) -> Callable[[], Page]:
+    """Measure, unless records were given, and write them down; returns what makes the page."""
     from heedful.reproduction.records import read_record, write_records
 
-    measure, draw = _subject(subject, new, given, device=device, miniature=miniature, common=common)
-    records = [read_record(place, subject=subject) for place in written]
-    records = records or [measure()]
-    write_records(output, records)
+    measure, draw = _subject(asked)
+    records = [read_record(place, subject=asked.subject) for place in asked.written] or [measure()]
+    write_records(asked.output, records)
     return lambda: draw(records)
 
 
-def _subject(
-    subject: str, new: Sequence[Path], given: dict[str, Any], *, device: str, miniature: bool, common: dict[str, Any]
-) -> tuple[Callable[[], Record], Callable[[Sequence[Record]], Page]]:
+def _subject(asked: _Asked) -> tuple[Callable[[], Record], Callable[[Sequence[Record]], Page]]:
     """How a subject is measured, and how it is drawn."""
     from heedful.training.setup import training_device
 
-    if subject == "table2":
+    common: dict[str, Any] = {"command": asked.command, "report": asked.report}
+    if asked.subject == "table2":
         from heedful.reproduction.table2 import measured_table2, table2_page
 
-        test = (given["source"], given["reference"]) if given["source"] else None
-        return lambda: measured_table2(new, test=test, device=device, **common), table2_page
-    if subject == "figures":
+        test = (asked.given["source"], asked.given["reference"]) if asked.given["source"] else None
+        return lambda: measured_table2(asked.new, test=test, device=asked.device, **common), table2_page
+    if asked.subject == "figures":
         from heedful.reproduction.figures import figures_page, measured_figures
-        from heedful.runs.folder import DEFAULT_MODEL
 
-        model = _only(new, subject) if new else Path(DEFAULT_MODEL)
-        return lambda: measured_figures(model, device=device, command=common["command"]), figures_page
-    options = {"device": training_device(device), "miniature": miniature, **common}
-    if subject == "positions":
+        model = asked.only() if asked.new else Path(DEFAULT_MODEL)
+        return lambda: measured_figures(model, device=asked.device, command=asked.command), figures_page
+    common |= {"device": training_device(asked.device), "miniature": asked.miniature}
+    if asked.subject == "positions":
         from heedful.reproduction.positions import measured_positions, positions_page
 
-        return lambda: measured_positions(_only(new, subject), steps=given["steps"], **options), positions_page
-    _only(new, subject)
-    if subject == "table1":
+        return lambda: measured_positions(asked.only(), steps=asked.given["steps"], **common), positions_page
+    if asked.subject == "table1":
         from heedful.reproduction.table1 import measured_table1, table1_page
 
-        return lambda: measured_table1(**options), table1_page
+        return lambda: measured_table1(**common), table1_page
     from heedful.reproduction.dot_product import dot_product_page, measured_dot_product
 
-    return lambda: measured_dot_product(**options), dot_product_page
+    return lambda: measured_dot_product(**common), dot_product_page
 
 
-def _only(places: Sequence[Path], subject: str) -> Path:
-    """The one place that a subject takes; any where it takes none."""
-    if subject not in _PLACES and places:
-        raise HeedfulError(f"{places[0]}: {subject} is measured without any file, or drawn from the JSON that it wrote")
-    if len(places) > 1:
-        raise HeedfulError(f"{' '.join(map(str, places))}: {subject} takes {_PLACES[subject]}, one at a time")
-    return places[0] if places else Path()
-
-
-def _table3(
-    output: Path,
-    new: Sequence[Path],
-    written: Sequence[Path],
-    given: dict[str, Any],
-    *,
-    device: str,
-    miniature: bool,
-    quiet: bool,
-    common: dict[str, Any],
-) -> Callable[[], Page]:
+def _table3(asked: _Asked) -> Callable[[], Page]:
     """Run the rows that are missing, if there is a corpus; returns what makes the page of all."""
-    from heedful.cli.training_display import DemoDisplay
     from heedful.reproduction.records import write_records
-    from heedful.reproduction.rows import Budget, read_rows, row_file, wanted_rows, write_row
+    from heedful.reproduction.rows import read_rows, wanted_rows
     from heedful.reproduction.table3 import table3_page, table3_record
 
-    folders = [output, *written]
+    given, folders = asked.given, [asked.output, *asked.written]
     wanted = wanted_rows(given["rows"], seeds=given["seeds"] or 1)
-    if new:
-        data = _only(new, "table3")
+    if asked.new:
         if (given["steps"] is None) == (given["minutes"] is None):
             raise HeedfulError("table3: give each row its budget, either --steps or --minutes")
-        sizes = {"tokens": given["batch_tokens"] or _TOKENS, "shrink": _SHRINK if miniature else 1}
-        budget = Budget(steps=given["steps"] or 0, minutes=given["minutes"] or 0.0, **sizes)
-        for place, (name, seed) in enumerate(wanted, start=1):
-            if any(row_file(folder, name, seed).is_file() for folder in folders):
-                continue
-            say(f"row {place} of {len(wanted)}: {name}, seed {seed}", quiet=quiet)
-            with DemoDisplay(quiet=quiet) as display:
-                row = write_row(
-                    *(output, name, seed),
-                    data=data,
-                    budget=budget,
-                    device=device,
-                    keep_models=given["keep_models"],
-                    command=common["command"],
-                    report=display,
-                    progress=common["report"],
-                )
-            if row is None:
-                say("stopped; the same command goes on from here", quiet=quiet)
-                raise KeyboardInterrupt
-            say(f"  perplexity {row.perplexity:.2f}, BLEU {row.bleu:.2f}, {row.steps:,} steps", quiet=quiet)
+        _run_rows(asked, wanted, folders)
     elif unused := [name for name in ("steps", "minutes", "batch_tokens", "seeds", "rows") if given[name]]:
         raise HeedfulError(f"--{unused[0].replace('_', '-')}: for rows that are to be run, and no corpus was given")
     found = read_rows(folders)
     if not found:
         raise ReportError(f"there are no rows in {' or '.join(map(str, folders))}")
-    write_records(output, [table3_record(found)])
+    write_records(asked.output, [table3_record(found)])
     return lambda: table3_page(found)
 
 
-def _finish(subject: str, output: Path, page: Callable[[], Page] | None, *, as_json: bool) -> None:
-    """Write the page, and say where all of it is."""
-    if page is None:
-        files = [output]
-    else:
-        from heedful.reproduction.records import write_page
+def _run_rows(asked: _Asked, wanted: Sequence[tuple[str, int]], folders: Sequence[Path]) -> None:
+    """Train and score the rows that are in none of the folders."""
+    from heedful.cli.training_display import DemoDisplay
+    from heedful.reproduction.rows import Budget, row_file, write_row
 
-        made = page()
-        files = [write_page(output, subject, made), *(output / name for name in made.pictures)]
-        if not as_json:
-            print_text(made.text)
-    if as_json:
-        print_json({"subject": subject, "output": output, "files": files})
-    else:
-        say(f"{files[0]} is written")
+    given = asked.given
+    budget = Budget(
+        steps=given["steps"] or 0,
+        minutes=given["minutes"] or 0.0,
+        tokens=given["batch_tokens"] or _TOKENS,
+        shrink=_SHRINK if asked.miniature else 1,
+    )
+    for place, (name, seed) in enumerate(wanted, start=1):
+        if any(row_file(folder, name, seed).is_file() for folder in folders):
+            continue
+        say(f"row {place} of {len(wanted)}: {name}, seed {seed}", quiet=asked.quiet)
+        with DemoDisplay(quiet=asked.quiet) as display:
+            row = write_row(
+                *(asked.output, name, seed),
+                data=asked.only(),
+                budget=budget,
+                device=asked.device,
+                keep_models=given["keep_models"],
+                command=asked.command,
+                report=display,
+                progress=asked.report,
+            )
+        if row is None:
+            say("stopped; the same command goes on from here", quiet=asked.quiet)
+            raise KeyboardInterrupt
+        say(f"  perplexity {row.perplexity:.2f}, BLEU {row.bleu:.2f}, {row.steps:,} steps", quiet=asked.quiet)
 
 
-def _command(
-    subject: str, places: Sequence[Path], given: dict[str, Any], *, device: str, threads: int | None, miniature: bool
-) -> list[str]:
+def _command(subject: str, places: Sequence[Path], given: dict[str, Any], *, device: str) -> list[str]:
     """What was asked for, as it would be typed."""
     words = ["heedful", "reproduce", subject, *map(str, places)]
-    for name, value in {**given, "threads": threads, "miniature": miniature}.items():
+    for name, value in given.items():
         option = f"--{name.replace('_', '-')}"
         if isinstance(value, tuple):
             words += [word for one in value for word in (option, str(one))]

@@ -96,7 +96,12 @@ def dot_product_page(records: Sequence[Record]) -> Page:
         found = record.rows("attended", Attended)
         charts = {f"dot-product-{number}-{name.replace('_', '-')}.svg": chart for name, chart in _charts(found).items()}
         pictures |= {name: chart_picture(chart) for name, chart in charts.items()}
-        text += [f"## {record.where}\n", shown(list(charts)), _table(found), _verdict(found)]
+        text += [
+            f"## {record.where}\n",
+            shown({name: chart.title for name, chart in charts.items()}),
+            _table(found),
+            _verdict(found),
+        ]
     return Page("\n".join(text), pictures)
 
 

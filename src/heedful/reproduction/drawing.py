@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+from markupsafe import escape
 
 from heedful.report.charts import HEIGHT, WIDTH, Chart, add_axes, add_lines, new_figure
 from heedful.report.pages import colour, svg_file
@@ -44,7 +46,6 @@ def add_words(figure: Figure, text: str, at: tuple[float, float], *, size: float
     figure.text(at[0] / width, 1 - at[1] / height, text, fontsize=size, color=colour(kind))
 
 
-def shown(names: Sequence[str]) -> str:
-    """Markdown that shows pictures; where there is room, beside each other."""
-    said = (name.removesuffix(".svg").replace("-", " ") for name in names)
-    return "".join(f'<img src="{name}" alt="{alt}">\n' for name, alt in zip(names, said, strict=True))
+def shown(pictures: Mapping[str, str]) -> str:
+    """Markdown that shows pictures, by their names with their titles; where there is room, beside each other."""
+    return "".join(f'<img src="{name}" alt="{escape(title)}">\n' for name, title in pictures.items())

@@ -16,10 +16,12 @@ import numpy as np
 from heedful.errors import SearchError
 from heedful.evaluation.alignments import word_weights, words_of
 from heedful.evaluation.heads import mean_entropies
+from heedful.model.devices import chosen_device
 from heedful.report.charts import add_axes, new_figure
 from heedful.report.pages import colour, svg_file
 from heedful.reproduction.drawing import add_words, shown
 from heedful.reproduction.records import Page, Record, new_record
+from heedful.runs.folder import model_folder
 from heedful.search.translator import Translator
 
 LONG = (
@@ -61,11 +63,24 @@ class FigureShown:
     heads: tuple[HeadShown, ...]
 
 
+@dataclass(frozen=True)
+class ModelShown:
+    """Whose heads they are."""
+
+    name: str
+    parameters: int
+    encoder: str
+
+
 def measured_figures(model: Path, *, device: str, command: Sequence[str]) -> Record:
     """The figures of a model."""
     translator = Translator.load(model, device=device)
     figures = [*long_distance(*_weights(translator, LONG)), *_of_its(*_weights(translator, ITS))]
-    return new_record("figures", device=translator.device, command=command, figures=figures)
+    sizes = translator.saved.config.model
+    layers = f"{sizes.encoder_layers} layers of {sizes.d_model}, {sizes.num_heads} heads"
+    known = ModelShown(model_folder(model).resolve().name, translator.saved.description.parameters, layers)
+    where = chosen_device(device, error=SearchError)
+    return new_record("figures", device=where, command=command, figures=figures, models=[known])
 
 
 def _weights(translator: Translator, sentence: str) -> tuple[list[str], np.ndarray]:
@@ -184,14 +199,14 @@ def figures_page(records: Sequence[Record]) -> Page:
     """The pictures, and by which rules they were chosen."""
     text, pictures = [_ABOUT], {}
     for record in records:
-        found = record.rows("figures", FigureShown)
-        text.append(f"Drawn with `{record.command}` ({record.where}).\n")
+        found, (model,) = record.rows("figures", FigureShown), record.rows("models", ModelShown)
+        about = f"{model.name}, {model.parameters / 1e6:.1f} M parameters; its encoder has {model.encoder}"
+        text.append(f"The model is {about}. `{record.command}` ({record.where}).\n")
         for number, about in _FIGURES.items():
             own = [one for one in found if one.name.startswith(f"figure{number}")]
-            names = [f"{one.name}.svg" for one in own]
-            pictures |= {name: heads_picture(one) for name, one in zip(names, own, strict=True)}
+            pictures |= {f"{one.name}.svg": heads_picture(one) for one in own}
             rules = "\n".join(f"- {rule}." for rule in dict.fromkeys(one.rule for one in own))
-            text += [f"## {about}\n", f"{rules}\n", shown(names)]
+            text += [f"## {about}\n", f"{rules}\n", shown({f"{one.name}.svg": one.title for one in own})]
     return Page("\n".join(text), pictures)
 
 

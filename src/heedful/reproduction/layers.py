@@ -7,7 +7,6 @@ fewer operations than a recurrent one; the table's crossing at n = d is that of 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -130,10 +129,3 @@ KINDS: tuple[LayerKind, ...] = (
     ),
 )
 BY_NAME = {kind.name: kind for kind in KINDS}
-
-
-def paper_path(kind: LayerKind, n: int) -> float:
-    """The longest path by the paper's formula."""
-    return {"1": 1.0, "n": float(n), "n / r": n / NEIGHBOURHOOD, "n / k": n / KERNEL, "log_k n": math.log(n, KERNEL)}[
-        kind.path
-    ]

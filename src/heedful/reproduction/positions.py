@@ -104,11 +104,18 @@ def positions_page(records: Sequence[Record]) -> Page:
     for number, record in enumerate(records, start=1):
         found, known = record.rows("extrapolated", Extrapolated), record.rows("trained", Trained)[0]
         limit, name = found[0].trained_to, f"positions-{number}.svg"
-        pictures[name] = chart_picture(_chart(found))
+        chart = _chart(found)
+        pictures[name] = chart_picture(chart)
         trained = (
             f"{known.steps:,} steps on the pairs of {known.corpus} ({known.pairs:,} in all) of at most {limit} tokens"
         )
-        text += [f"## {record.where}\n", f"Trained for {trained}.\n", shown([name]), _table(found), _verdict(found)]
+        text += [
+            f"## {record.where}\n",
+            f"Trained for {trained}.\n",
+            shown({name: chart.title}),
+            _table(found),
+            _verdict(found),
+        ]
     return Page("\n".join(text), pictures)
 
 

@@ -147,7 +147,11 @@ def write_row(
     """Train and score a row, or go on with it; returns it, or None where a signal stopped it."""
     run = folder / RUNS / f"{name}-seed{seed}"
     begun = (run / RUN).is_file()
-    config = read_run(run).config if begun else row_config(name, seed, data=data, budget=budget, device=device)
+    if begun:
+        config = read_run(run).config
+        _require_budget(run, config, budget)
+    else:
+        config = row_config(name, seed, data=data, budget=budget, device=device)
     task = Task(
         config=config, data=data, run=run, preset=name, resume=begun, device=device, auto_micro_batches=True
     )  # the micro-batches that a resumed run was cut into are in its configuration
@@ -168,6 +172,18 @@ def write_row(
     return row
 
 
+def _require_budget(run: Path, config: Config, budget: Budget) -> None:
+    """Raise where a run that was stopped had another budget."""
+    training, whole = config.training, preset(run.name.rpartition("-seed")[0]).make().model
+    had = (training.minutes, training.target_tokens, config.model.d_model)
+    if had != (budget.minutes, budget.tokens, whole.d_model // budget.shrink) or (
+        budget.steps and training.steps != budget.steps
+    ):
+        raise ReportError(
+            f"{run} was begun with another budget than {budget.about}: give that one, or another --output"
+        )
+
+
 def row_config(name: str, seed: int, *, data: Path, budget: Budget, device: str) -> Config:
     """The row's own sizes, with the budget's schedule."""
     config = _shrunk(preset(name).make(), budget.shrink)
@@ -177,7 +193,7 @@ def row_config(name: str, seed: int, *, data: Path, budget: Budget, device: str)
     steps = budget.steps or _steps_in(data, config, seconds=60 * budget.minutes, device=device)
     warmup = max(1, round(WARM_UP * steps))
     schedule = {
-        "steps": budget.steps or 10 * steps,  # the minutes end it
+        "steps": budget.steps or 4 * steps,  # the minutes end it
         "minutes": budget.minutes,
         "warmup_steps": warmup,
         "learning_rate_scale": math.sqrt(warmup / _PAPER_WARM_UP),
@@ -223,14 +239,14 @@ def _scored(
         budget=budget,
         corpus=TrainedOn(folder.name, sha256(folder / MANIFEST), pairs["train"], pairs["valid"]),
         parameters=record.description.parameters,
-        steps=status.step,
+        steps=status.step or 0,
         warmup_steps=record.config.training.warmup_steps,
-        minutes=status.minutes,
+        minutes=status.minutes or 0.0,
         target_tokens=sum(line.target_tokens for line in trained),
         loss=700.0 if log_probability is None or not subwords else -log_probability / subwords,
         bleu=bleu.value,
         bleu_signature=bleu.signature,
-        device=device_name(translator.device),
+        device=device_name(training_device(device)),
         date=datetime.now(UTC).date().isoformat(),
         heedful=__version__,
         command=shlex.join(command),

@@ -58,11 +58,16 @@ def table1_page(records: Sequence[Record]) -> Page:
     for number, record in enumerate(records, start=1):
         costs, task = record.rows("costs", Cost), record.rows("copying", Copied)
         charts = {f"table1-{number}-{name}.svg": chart for name, chart in _charts(costs, first=number == 1).items()}
-        text += [f"## {record.where}\n", shown(list(charts)), _growth_table(costs), _crossing_text(costs)]
+        text += [
+            f"## {record.where}\n",
+            shown({name: chart.title for name, chart in charts.items()}),
+            _growth_table(costs),
+            _crossing_text(costs),
+        ]
         if task:
             plan, name = record.rows("plan", CopyPlan)[0], f"table1-{number}-copying.svg"
             charts[name] = _copying_chart(task, plan)
-            text += ["### Path length in a task\n", shown([name]), _copying_text(task, plan)]
+            text += ["### Path length in a task\n", shown({name: charts[name].title}), _copying_text(task, plan)]
         pictures |= {name: chart_picture(chart) for name, chart in charts.items()}
     return Page("\n".join(text), pictures)
 

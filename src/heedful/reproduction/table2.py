@@ -13,9 +13,10 @@ from pathlib import Path
 
 from heedful.background import Report
 from heedful.data.corpus import Corpus
-from heedful.errors import HeedfulError, MissingExtraError, ScoreError
+from heedful.errors import HeedfulError, MissingExtraError, ScoreError, SearchError
 from heedful.evaluation.counts import bleu_counts, language_of, paper_bleu_counts
 from heedful.evaluation.translation_scores import TestSet, with_interval
+from heedful.model.devices import chosen_device
 from heedful.reproduction.paper_tables import TABLE_2
 from heedful.reproduction.records import Page, Record, markdown_table, new_record
 from heedful.runs.folder import model_folder
@@ -27,8 +28,18 @@ from heedful.training.flops import MATMUL_SHARE, batch_flops, paper_flops, peak_
 
 
 @dataclass(frozen=True)
+class Cost:
+    """What a run's training took; None for what its folder does not tell."""
+
+    device: str | None
+    minutes: float | None
+    paper_flops: float | None
+    true_flops: float | None
+
+
+@dataclass(frozen=True)
 class Ours:
-    """A run of ours; None for what its folder does not tell."""
+    """A run of ours."""
 
     name: str
     trained_on: str
@@ -41,10 +52,7 @@ class Ours:
     high: float
     bleu_signature: str
     paper_bleu: float | None
-    device: str | None
-    minutes: float | None
-    paper_flops: float | None
-    true_flops: float | None
+    cost: Cost
 
 
 def measured_table2(
@@ -56,13 +64,9 @@ def measured_table2(
     report: Report,
 ) -> Record:
     """Score each run, on the test text or else on its own validation text, and count what its training took."""
-    found, used = [], None
-    for place in runs:
-        translator = Translator.load(place, device=device)
-        found.append(_ours(place, translator, test=test, report=report))
-        used = translator.device
-    assert used is not None, "asked for runs"
-    return new_record("table2", device=used, command=command, systems=found)
+    where = chosen_device(device, error=SearchError)
+    found = (_ours(place, Translator.load(place, device=device), test=test, report=report) for place in runs)
+    return new_record("table2", device=where, command=command, systems=found)
 
 
 def _ours(place: Path, translator: Translator, *, test: tuple[Path, Path] | None, report: Report) -> Ours:
@@ -91,7 +95,7 @@ def _ours(place: Path, translator: Translator, *, test: tuple[Path, Path] | None
         high=score.interval.high,
         bleu_signature=score.signature,
         paper_bleu=paper_bleu,
-        **training_cost(record),
+        cost=training_cost(record),
     )
 
 
@@ -112,7 +116,7 @@ def _trained_on(record: RunRecord) -> str:
     return f"{record.corpus.folder.name}, {record.corpus.manifest.splits['train'].pairs:,} pairs"
 
 
-def training_cost(record: RunRecord) -> dict[str, float | str | None]:
+def training_cost(record: RunRecord) -> Cost:
     """Device, minutes, and both counts of a run's training."""
     device, minutes = record.environment.get("device"), record.run.minutes
     peak = peak_flops(device) if isinstance(device, str) else None
@@ -126,7 +130,7 @@ def training_cost(record: RunRecord) -> dict[str, float | str | None]:
         an_epoch = batch_flops(record.config.model, vocab_size=record.description.vocab_size, lengths=lengths)
         true = an_epoch * tokens / lengths.totals[1]
     name = device if isinstance(device, str) else None
-    return {"device": name, "minutes": minutes or None, "paper_flops": paid, "true_flops": true}
+    return Cost(name, minutes or None, paid, true)
 
 
 def table2_page(records: Sequence[Record]) -> Page:
@@ -141,8 +145,8 @@ def table2_page(records: Sequence[Record]) -> Page:
                 _number(one.paper_bleu),
                 f"{one.parameters / 1e6:.1f}",
             ),
-            *(f"{one.steps:,}", one.device or "–", _number(one.minutes)),
-            *(_flops(one.paper_flops), _flops(one.true_flops)),
+            *(f"{one.steps:,}", one.cost.device or "–", _number(one.cost.minutes)),
+            *(_flops(one.cost.paper_flops), _flops(one.cost.true_flops)),
         ]
         for one in ours
     ]

@@ -56,7 +56,7 @@ def table3_page(rows: Sequence[Row]) -> Page:
     if "base" in found.names and len(found.names) > 1:
         pictures["table3-loss.svg"] = _picture(found, "loss")
         pictures["table3-bleu.svg"] = _picture(found, "bleu")
-        text.append(shown(list(pictures)))
+        text.append(shown(dict.fromkeys(pictures, "Difference of each row from base")))
     text += ["## What the paper concludes, and whether it held\n", _conclusion_table(found)]
     return Page("\n".join(text), pictures)
 
