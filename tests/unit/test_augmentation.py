@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import time
 from collections import Counter
 
 import pytest
@@ -108,6 +109,19 @@ def test_neighbours_are_joined_in_their_order_and_none_twice() -> None:
     assert augmentation.joined([pair, PAIRS[0]], PAIRS[0], drawn(1)) is None, "the line before is no sentence"
     same = (PAIRS[0][0], "Paul, mein Nachbar, wartet auf der Straße.")
     assert augmentation.joined([same], PAIRS[0], drawn(1)) is None, "it says the same"
+
+
+@pytest.mark.parametrize("one", [".", ")", "A", "Aa ", "Aa-", "a", "1", "1,", "'", "@a.", "{", "<a ", "`", "…)", "X1 "])
+def test_no_line_however_strange_takes_long(one: str) -> None:
+    line = one * (60_000 // len(one)) + "\\"
+    began = time.process_time()
+    for seed in range(6):
+        augmentation.copy((line, line), drawn(seed))
+    augmentation.typos((line, "x"), drawn(1))
+    augmentation.title((line, line), drawn(1), to_english=True)
+    augmentation.upper((line, line))
+    augmentation.joined([(line, line)], (line, "x"), drawn(1))
+    assert time.process_time() - began < 3
 
 
 def test_english_is_known_by_its_article() -> None:

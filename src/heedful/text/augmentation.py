@@ -41,7 +41,8 @@ _MOST_ERRORS = 3
 _KEYS = ("qwert", "uiop", "asdfghjkl", "xcvbnm")
 _BESIDE = {key: row[max(0, at - 1) : at] + row[at + 1 : at + 2] for row in _KEYS for at, key in enumerate(row)}
 _SENTENCE_END = re.compile(r"""[.!?…。！？]["'”’»“)\]]*$""")
-_CLOSING = re.compile(r"""[.!?…:;,]*["'”’»“)\]]*$""")
+_POINTS, _QUOTES = ".!?…:;,", "\"'”’»“)]"
+"""What closes a line: points, and then quotation marks and brackets."""
 # After a word, so that its capital is not that of a sentence's beginning.
 _CAPITALISED = re.compile(r"(?<=\w )[A-ZÀ-ÖØ-Þ][^\W\d_]+(?: [A-ZÀ-ÖØ-Þ][^\W\d_]+)*(?![\w'’-])")
 _WHOLE_NUMBER = re.compile(r"(?<![\w.,:/'’$€£-])[1-9]\d{1,5}(?![\w'’°%-]|[.,:/]\d)")
@@ -225,8 +226,7 @@ def _beside(pair: Pair, thing: str, draw: Draw, *frames: str) -> Pair | None:
     frame = _one_of(frames, draw)
     framed, sides = frame.format(thing), []
     for text in pair:
-        closing = _CLOSING.search(text)
-        at = closing.start() if closing else len(text)
+        at = len(text.rstrip(_QUOTES).rstrip(_POINTS))
         sides.append(framed + text if frame[0] == "{" else text[:at] + framed + text[at:])
     return sides[0], sides[1]
 
