@@ -8,6 +8,7 @@ module does not know which pairs get one.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
@@ -43,16 +44,18 @@ _BESIDE = {key: row[max(0, at - 1) : at] + row[at + 1 : at + 2] for row in _KEYS
 _SENTENCE_END = re.compile(r"""[.!?…。！？]["'”’»“)\]]*$""")
 _POINTS, _QUOTES = ".!?…:;,", "\"'”’»“)]"
 """What closes a line: points, and then quotation marks and brackets."""
-# After a word, so that its capital is not that of a sentence's beginning.
-_CAPITALISED = re.compile(r"(?<=\w )[A-ZÀ-ÖØ-Þ][^\W\d_]+(?: [A-ZÀ-ÖØ-Þ][^\W\d_]+)*(?![\w'’-])")
-_WHOLE_NUMBER = re.compile(r"(?<![\w.,:/'’$€£-])[1-9]\d{1,5}(?![\w'’°%-]|[.,:/]\d)")
+# A first word counts too: one that begins both sides is a name, or may be one.
+_CAPITALISED = re.compile(r"(?:^|(?<=\w ))[A-ZÀ-ÖØ-Þ][^\W\d_]+(?: [A-ZÀ-ÖØ-Þ][^\W\d_]+)*(?![\w'’-])")
+# Not what is part of a word, a time or a date.
+_NUMERAL = re.compile(r"(?<![\w.,:/'’-])\d(?:[\d.,]*\d)?(?!\w|[:/'’-]\d)")
 _SYLLABLES = (
     "ba be bo da di du fa fe ga go ha he ja ka ki ko la le li lo lu ma me mi mo na ne ni no pa pe ra re ri ro ru"
 )
 _SYLLABLES += " sa se si so ta te ti to va ve vi wa ya za ze bra dre gri kra tro sha chi thi sta"
 _ENDINGS = "n r s l m t k nd rt ng x sky son mann ez ov a e i o"
-_ACCENTS = {"a": "áàâãåăą", "e": "éèêëęě", "i": "íîï", "o": "óôõøő", "u": "úûůű", "s": "šśş", "n": "ñńň", "z": "žżź",
-            "l": "ł", "r": "ř", "d": "đð", "t": "ţť", "k": "ķ", "g": "ğ"}  # fmt: skip
+_ACCENTS = {"a": "áàâãåăą", "e": "éèêëęě", "i": "íîïı", "o": "óôõøő", "u": "úûůű", "s": "šśş", "n": "ñńň", "z": "žżź",
+            "l": "ł", "r": "ř", "d": "đð", "t": "ţť", "k": "ķ", "g": "ğ", "c": "çčć", "y": "ý"}  # fmt: skip
+_PARTICLES = "al- el- O' Mc van de da von"
 _EMOJI = "🙂 😀 😂 😉 😍 😢 😡 👍 👏 🙏 🎉 🔥 ❤️ ✅ ⚠️ 🚀 🌍 ☀️ 🍕 🐶"
 _SIGNS = "→ ← • § † ° ± × ½ ² ³ µ ∞ ≈ ≤ ≥ © ® ™ ♪ ✓ ★ α β π Ω Δ Привет Київ 你好 東京 مرحبا שלום नमस्ते 안녕"
 _TAGS = "b i em strong span code u"
@@ -131,14 +134,14 @@ def copy(pair: Pair, draw: Draw) -> Pair | None:
     carried = _with_names(pair)
     if carried or _carries(pair) or any(map(NAME.search, pair)):
         return carried
+    if draw() < 0.5 and (found := _other_numbers(pair, draw)):
+        return found
     kind = draw()
     if kind < 0.6:
-        thing = "X1" if kind < 0.3 else _name(draw)
+        thing = "X1" if kind < 0.2 else _name(draw)
         found = _instead(pair, thing, draw) or _beside(pair, thing, draw, ", {}", " ({})", "{}: ")
-    elif kind < 0.7:
-        found = _other_number(pair, draw) or _beside(pair, _number(draw), draw, " ({})", "{}: ")
     elif kind < 0.9:
-        thing = _amount(draw) if kind < 0.8 else _date(draw) if kind < 0.85 else _code(draw)
+        thing = (_number, _amount, _date, _code)[int((kind - 0.6) / 0.075)](draw)
         found = _beside(pair, thing, draw, " ({})", "{}: ")
     elif kind < 0.95:
         found = _beside(pair, _address(draw), draw, " ({})", "{}: ")
@@ -206,17 +209,35 @@ def _with(text: str, old: str, new: str) -> str:
     return re.sub(rf"(?<![\w'’-]){re.escape(old)}(?![\w'’-])", lambda _: new, text)
 
 
-def _other_number(pair: Pair, draw: Draw) -> Pair | None:
-    """Another number of as many digits instead of one that both sides have once; a year stays one."""
-    source, target = pair
-    sides = [_WHOLE_NUMBER.findall(text) for text in pair]
-    both = [one for one in sides[0] if sides[1].count(one) == source.count(one) == target.count(one) == 1]
-    if not both:
-        return None
-    old = _one_of(both, draw)
-    keep = old[:2] if len(old) == 4 and old[:2] in {"19", "20"} else str(2 + int(draw() * 8))
-    new = keep + "".join(str(int(draw() * 10)) for _ in range(len(old) - len(keep)))
-    return None if new in source + target else (source.replace(old, new), target.replace(old, new))
+def _other_numbers(pair: Pair, draw: Draw) -> Pair | None:
+    """Other digits in every number of two and more that both sides have once, each written as its language does.
+
+    >>> _other_numbers(("It cost $1,299 in 1998.", "1998 kostete es 1.299 $."), lambda: 0.5)
+    ('It cost $5,555 in 1955.', '1955 kostete es 5.555 $.')
+    """
+    counts = [Counter(map(_digits, _NUMERAL.findall(text))) for text in pair]
+    both = [old for old, count in counts[0].items() if count == counts[1][old] == 1 and len(old) > 1]
+    new = {old: _other_digits(old, draw) for old in both}
+    if not both or len({*counts[0], *counts[1], *new.values()}) < len(counts[0] | counts[1]) + len(both):
+        return None  # two would be the same
+
+    def written(match: re.Match[str]) -> str:
+        digits = iter(new.get(_digits(match[0]), ""))
+        return re.sub(r"\d", lambda digit: next(digits, digit[0]), match[0])
+
+    return _NUMERAL.sub(written, pair[0]), _NUMERAL.sub(written, pair[1])
+
+
+def _digits(numeral: str) -> str:
+    return numeral.replace(".", "").replace(",", "")
+
+
+def _other_digits(old: str, draw: Draw) -> str:
+    """As many; a year stays one, and so does the day of a month."""
+    if len(old) == 2 and "10" <= old <= "31":
+        return str(10 + int(draw() * 19))
+    keep = old[:2] if len(old) == 4 and old[:2] in {"19", "20"} else "0" if old[0] == "0" else str(1 + int(draw() * 9))
+    return keep + "".join(str(int(draw() * 10)) for _ in range(len(old) - len(keep)))
 
 
 def _beside(pair: Pair, thing: str, draw: Draw, *frames: str) -> Pair | None:
@@ -242,13 +263,23 @@ def _around(pair: Pair, tag: str) -> Pair:
 
 
 def _name(draw: Draw) -> str:
-    """A name that nobody has, so that copying is learned and not the name: one word or two, some with an accent."""
-    words = [_spoken(draw).capitalize() for _ in range(1 + (draw() < 0.4))]
-    if draw() < 0.25:
-        places = [at for at, letter in enumerate(words[-1]) if letter in _ACCENTS]
-        at = _one_of(places, draw) if places else 0
-        words[-1] = words[-1][:at] + _one_of(_ACCENTS.get(words[-1][at], words[-1][at]), draw) + words[-1][at + 1 :]
+    """A name that nobody has, so that copying is learned and not the name: one to three words, many with an accent."""
+    words = [_accented(_spoken(draw), draw).capitalize() for _ in range(1 + int(draw() * 2.3))]
+    form = draw()
+    if form < 0.1:
+        return "-".join(words)
+    if form < 0.25 and len(words) > 1:
+        particle = _one_of(_PARTICLES.split(), draw)
+        words[-1] = particle + " " * particle.islower() * particle.isalpha() + words[-1]
     return " ".join(words)
+
+
+def _accented(word: str, draw: Draw) -> str:
+    places = [at for at, letter in enumerate(word) if letter in _ACCENTS]
+    if draw() < 0.75 or not places:
+        return word
+    at = _one_of(places, draw)
+    return word[:at] + _one_of(_ACCENTS[word[at]], draw) + word[at + 1 :]
 
 
 def _spoken(draw: Draw) -> str:
