@@ -65,12 +65,12 @@ class Running:
         return found
 
 
-def served(name: str, *, precision: str = "float32", called: str | None = None, **options: Any) -> ServedModel:
+def served(name: str, *, engine: str = "torch", **options: Any) -> ServedModel:
     """A model as the command loads it."""
-    translator = heedful.load(name, device="cpu", precision=precision)
+    translator = heedful.load(name, device="cpu", engine=engine)
     spoken = translator.saved.description.languages or Languages("en", "de")
 
-    return ServedModel(called or name, translator, spoken, replace(translator.options, **options))
+    return ServedModel(name, translator, spoken, replace(translator.options, **options))
 
 
 @contextlib.contextmanager

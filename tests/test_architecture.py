@@ -34,7 +34,7 @@ CEILINGS = {
     "cli": (29, 4340),
     "demo": (5, 630),
     "reproduction": (15, 2310),
-    "serve": (14, 1800),
+    "serve": (15, 1900),
     "report": (11, 1760),
     "export": (4, 370),
     "planning": (6, 1120),

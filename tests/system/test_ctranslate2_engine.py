@@ -195,7 +195,7 @@ def test_bytes_that_are_no_text_are_never_given(
         def translate_batch(self, sources: list[list[str]], **_: Any) -> list[Any]:
             return [SimpleNamespace(result=lambda place=place: broken[place % 2]) for place in range(len(sources))]
 
-    monkeypatch.setitem(vars(small._search), "_engine", Broken())
+    monkeypatch.setitem(vars(small.search), "_engine", Broken())
     assert small.translate(["A dog.", "Two cats."]) == torch_.translate(["A dog.", "Two cats."])
 
 

@@ -315,6 +315,22 @@ def test_several_models_are_chosen_by_name_and_language(model: serving.ServedMod
         assert own.ask("POST", "/api/translate", {"text": "A dog."}).json["model"] == "en-de-small"
 
 
+def test_with_ctranslate2_whatever_waits_is_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ctranslate2")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    fast = serving.served("en-de-small", engine="ctranslate2")
+    lines = ["A dog runs.", "Two men are talking. They laugh!", "Mail a@b.de {0} now."] * 3
+    with pytest.warns(UserWarning, match="made ready for CTranslate2"):
+        expected = fast.translator.translate(lines)
+    with serving.running(fast) as own, concurrent.futures.ThreadPoolExecutor(9) as pool:
+        answers = pool.map(lambda line: own.ask("POST", "/api/translate", {"text": line, "n_best": 2}), lines)
+        assert [answer.json["results"][0]["translations"][0]["text"] for answer in answers] == expected
+        question = {"text": "The contract is ready.", "glossary": {"contract": "Kontrakt"}}
+        told = own.ask("POST", "/api/stream", question).body.splitlines()[-1]
+        assert b"Kontrakt" in told
+        assert own.ask("POST", "/api/attention", {"text": "A dog."}).status == 200
+
+
 def test_what_is_wrong_with_the_command_is_said_at_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

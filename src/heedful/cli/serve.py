@@ -104,9 +104,7 @@ def _served(name: str, running: RunningOptions, *, beam_size: int | None) -> Ser
     from heedful.runs.lists import languages
     from heedful.serve.service import ServedModel
 
-    if running.engine == "ctranslate2":
-        raise ServeError("--engine ctranslate2: a server decodes with torch, sentence beside sentence; leave it out")
-    translator = dataclasses.replace(running, model=name, engine="torch").translator()
+    translator = dataclasses.replace(running, model=name).translator()
     spoken = languages(translator.saved.description) or Languages("source", "target")
     options = translator.options
     if beam_size is not None:

@@ -92,16 +92,16 @@ class Translator:
         self.saved, self.all_saved, self._notice = saved, (saved, *others), notice
         self._language = language_check(saved)
         running: dict[str, Any] = {"precision": precision, "batch_size": batch_size, "threads": threads}
-        self._search: Search
+        self.search: Search
         if takes_ctranslate2(engine, self.all_saved, device=device, precision=precision):
             self.engine, self.device, self._running = "ctranslate2", "cpu", {**running, "device": "cpu"}
             torch, only = lambda: self.on_torch.search, engine == "ctranslate2"
-            self._search = CTranslate2Search(saved, torch=torch, only=only, **running, notice=notice)
-            self.batch_size = self._search.batch_size
+            self.search = CTranslate2Search(saved, torch=torch, only=only, **running, notice=notice)
+            self.batch_size = self.search.batch_size
         else:
             self.engine, self._running = "torch", {**running, "device": device}
             own = self.on_torch
-            self._search, self.device, self.batch_size = own.search, own.device, own.batch_size
+            self.search, self.device, self.batch_size = own.search, own.device, own.batch_size
 
     @classmethod
     def load(
@@ -141,7 +141,7 @@ class Translator:
     def sharing(self, search: Search, *, notice: Callable[[str], object]) -> Translator:
         """The same for one of many who share the models on torch, with a search of their own."""
         other = copy.copy(self)
-        other._search, other._notice = search, notice
+        other.search, other._notice = search, notice
         other._language = language_check(self.saved)
         return other
 
@@ -261,10 +261,10 @@ class Translator:
         if options.glossary:
             from heedful.search.glossary import with_terms
 
-            terms = with_terms(list(waiting), asked, search=self._search, subwords=self._subwords)
+            terms = with_terms(list(waiting), asked, search=self.search, subwords=self._subwords)
             waiting = dict(zip(terms, waiting.values(), strict=True))
         finished: defaultdict[Errand, dict[int, list[Hypothesis]]] = defaultdict(dict)
-        for sentence, hypotheses in self._search.search(list(waiting), asked):
+        for sentence, hypotheses in self.search.search(list(waiting), asked):
             self._require_some(hypotheses, options)
             errand = waiting[sentence]
             own = finished[errand]
@@ -287,7 +287,7 @@ class Translator:
         def came_from() -> list[tuple[Span, Span]]:
             texts = errand.passage.given, self._text(parts[0])
             ids = errand.parts[0].ids, parts[0]
-            return placed_links(self._search.read, texts, ids, self._subwords) if len(parts) == 1 else []
+            return placed_links(self.search.read, texts, ids, self._subwords) if len(parts) == 1 else []
 
         spoken = self.saved.description.languages
         text = " ".join(map(self._text, parts))
@@ -301,7 +301,7 @@ class Translator:
         """What the model thinks of each target as a translation of its source."""
         from heedful.search.scoring import scored_pairs
 
-        most = min(MOST_READ_TOKENS, self._search.most_positions or MOST_READ_TOKENS)
+        most = min(MOST_READ_TOKENS, self.search.most_positions or MOST_READ_TOKENS)
         together, own = self.lines_together, self.on_torch
         return scored_pairs(own.models, pairs, self._subwords, most=most, together=together, half=own.half)
 
@@ -355,7 +355,7 @@ class Translator:
             raise SearchError("attention is shown for one sentence: the text is " + ("too long" if parts else "empty"))
         source_ids, best = parts[0].ids, None
         if target is None:
-            ((_, found),) = self._search.search([Sentence(0, source_ids)], options or self.options)
+            ((_, found),) = self.search.search([Sentence(0, source_ids)], options or self.options)
             if not found:
                 raise SearchError("no translation was found whose attention could be shown")
             best = found[0]
@@ -364,7 +364,7 @@ class Translator:
             ids = self.saved.target_subwords.encode([clean_line(target)])[0]
             require_shown(self.saved.config.model, len(ids) + 1)
         texts = clean_line(line), self._text(ids)
-        maps = attention_maps(self._search.read, texts, (source_ids, ids), self._subwords)
+        maps = attention_maps(self.search.read, texts, (source_ids, ids), self._subwords)
         return replace(maps, log_probability=best.log_probability, score=best.score) if best else maps
 
     def alignments(
@@ -383,7 +383,7 @@ class Translator:
         layers = self.saved.config.model.decoder_layers
         if layer is not None and not 1 <= layer <= layers:
             raise SearchError(f"layer {layer}: this model's decoder has layers 1 to {layers}")
-        links = functools.partial(word_links, self._search.read, layer=layer)
+        links = functools.partial(word_links, self.search.read, layer=layer)
         apart, subwords = self._apart(line, split=split, as_is=True), self._subwords
         return [pharaoh(line_links(apart, translation, subwords, links)) for translation in translations]
 

@@ -12,20 +12,15 @@ import queue
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
-
-import numpy as np
+from typing import Any, Protocol
 
 from heedful.errors import BusyError, GoneError, ServeError
-from heedful.search.attention_maps import Weights
-from heedful.search.engine import Engine
-from heedful.search.model_search import Found, ModelSearch
+from heedful.search.model_search import Found
 from heedful.search.options import SearchOptions
 from heedful.search.sentence import Hypothesis, Sentence
 from heedful.serve.metrics import Metrics
-from heedful.symbols import END
 
 _SECONDS_BETWEEN_LOOKS = 0.1
 """At least, between two looks at the hypotheses of a job that wants to see them grow."""
@@ -36,6 +31,7 @@ _MEMORY = 0.99
 """How much a turn counts beside the one after it, where speed is measured."""
 _LONGEST_WAIT = 60
 """Seconds that somebody is asked to wait at most before the next try."""
+Results = list[tuple[Sentence, list[Hypothesis]]]
 Live = dict[Sentence, tuple[list[Hypothesis], list[Hypothesis]]]
 """For each sentence the hypotheses that go on, and those that have ended."""
 OnLive = Callable[[Live], object]
@@ -50,7 +46,7 @@ class Job:
     results: queue.SimpleQueue[tuple[Sentence, list[Hypothesis]] | BaseException] = field(
         default_factory=queue.SimpleQueue
     )
-    waiting: dict[Engine, deque[Sentence]] = field(default_factory=dict)
+    waiting: dict[Slots, deque[Sentence]] = field(default_factory=dict)
     admitted: bool = False
     ended: BaseException | None = None
     """Why nothing more will come: it is finished, given up or failed."""
@@ -77,9 +73,33 @@ class _Call:
 @dataclass(frozen=True)
 class _Arrival:
     job: Job
-    search: ModelSearch
+    search: Shareable
     options: SearchOptions
     sentences: Sequence[Sentence]
+
+
+class Slots(Protocol):
+    """What decodes: `Engine`, or something that takes in sentences and gives hypotheses as it does."""
+
+    @property
+    def slots(self) -> int: ...
+
+    @property
+    def inside(self) -> list[Sentence]: ...
+
+    def room(self, waiting: int) -> int: ...
+
+    def turn(self, new: Sequence[Sentence] = (), *, dropped: Collection[Sentence] = ()) -> Results: ...
+
+    def live(self, sentences: Collection[Sentence]) -> Live: ...
+
+
+class Shareable(Protocol):
+    """What makes engines for sentences: `ModelSearch`, or `StaticBatches`."""
+
+    def shared_engine(self, sentence: Sentence, options: SearchOptions) -> Slots: ...
+
+    def forget_engines(self) -> None: ...
 
 
 class EngineThread:
@@ -92,7 +112,7 @@ class EngineThread:
         self._news = threading.Condition()
         self._arrivals: list[_Arrival] = []
         self._calls: deque[_Call] = deque()
-        self._lanes: dict[Engine, tuple[ModelSearch, SearchOptions, deque[Job]]] = {}
+        self._lanes: dict[Slots, tuple[Shareable, SearchOptions, deque[Job]]] = {}
         self._owners: dict[Sentence, Job] = {}
         self._tokens, self._recent = 0, [1.0, 0.01]  # subwords and seconds, the last ones counted most
         self._stopped = False
@@ -103,7 +123,7 @@ class EngineThread:
     # What jobs ask for, each in its own thread
 
     def decode(
-        self, job: Job, search: ModelSearch, base: SearchOptions, sentences: Sequence[Sentence], options: SearchOptions
+        self, job: Job, search: Shareable, base: SearchOptions, sentences: Sequence[Sentence], options: SearchOptions
     ) -> Found:
         """The hypotheses of these sentences, as they are finished. ``base``: the options that everybody has."""
         if not sentences:
@@ -253,7 +273,7 @@ class EngineThread:
             self._tokens -= len(sentence.source) + 1
             return self._owners.pop(sentence)
 
-    def _turn(self, engine: Engine) -> int:
+    def _turn(self, engine: Slots) -> int:
         """One turn of an engine; the subwords of the sources that were finished."""
         search, _, jobs = self._lanes[engine]
         dropped = {one for one in engine.inside if self._owners[one].ended is not None}
@@ -280,7 +300,7 @@ class EngineThread:
         self._show(engine)
         return sum(len(sentence.source) + 1 for sentence, _ in finished)
 
-    def _next(self, engine: Engine, jobs: deque[Job], held: Counter[Job], most: int) -> Sentence:
+    def _next(self, engine: Slots, jobs: deque[Job], held: Counter[Job], most: int) -> Sentence:
         """A sentence of the job whose turn it is; one that holds so many slots already is passed over."""
         while held[job := jobs.popleft()] >= most:
             jobs.append(job)
@@ -290,7 +310,7 @@ class EngineThread:
             jobs.append(job)
         return sentence
 
-    def _show(self, engine: Engine) -> None:
+    def _show(self, engine: Slots) -> None:
         """Let those see their hypotheses who want to, ten times a second at most."""
         now, wanted = time.monotonic(), {}
         for sentence in engine.inside:
@@ -302,7 +322,7 @@ class EngineThread:
             assert job.on_live is not None, "it was asked"
             job.on_live(engine.live(sentences))
 
-    def _report_fault(self, error: Exception, search: ModelSearch, inside: Sequence[Sentence]) -> None:
+    def _report_fault(self, error: Exception, search: Shareable, inside: Sequence[Sentence]) -> None:
         """Fail the jobs that were decoded with this model, and let the others go on with new engines."""
         self._metrics.faults.inc()
         failed = ServeError(f"the engine failed ({type(error).__name__}) while this was translated")
@@ -329,34 +349,6 @@ class EngineThread:
             call.done.set()
         for job in set(self._owners.values()):
             job.end(why)
-
-
-@dataclass(frozen=True)
-class SharedSearch:
-    """A translator's search for one job: what it asks for is computed by the engine thread."""
-
-    thread: EngineThread
-    job: Job
-    search_: ModelSearch
-    base: SearchOptions
-
-    @property
-    def most_positions(self) -> int | None:
-        return self.search_.most_positions
-
-    def search(self, sentences: Sequence[Sentence], options: SearchOptions) -> Found:
-        def decode(some: Sequence[Sentence], options: SearchOptions) -> Found:
-            return self.thread.decode(self.job, self.search_, self.base, some, options)
-
-        return self.search_.search(sentences, options, decode=decode)
-
-    def warm_up(self) -> None:
-        """Decode something with every engine that most sentences need."""
-        sentences = [Sentence(0, np.full(length, END + 1)) for length in self.search_.shared_lengths]
-        list(self.search(sentences, replace(self.base, n_best=1, max_length=max(1, self.base.min_length))))
-
-    def read(self, source: np.ndarray, target: np.ndarray) -> tuple[float, Weights]:
-        return self.thread.call(self.job, lambda: self.search_.read(source, target))
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,8 +14,9 @@ from heedful.errors import BusyError, GoneError, ServeError
 from heedful.runs.descriptions import Languages
 from heedful.search.options import SearchOptions
 from heedful.search.translator import Translator
-from heedful.serve.engine_thread import EngineThread, OnLive, SharedSearch, job_of
+from heedful.serve.engine_thread import EngineThread, OnLive, job_of
 from heedful.serve.metrics import Metrics
+from heedful.serve.shared_search import Shared, SharedSearch
 
 T = TypeVar("T")
 _MOST_JOBS = 256
@@ -39,6 +41,10 @@ class ServedModel:
     translator: Translator
     languages: Languages
     options: SearchOptions
+
+    @functools.cached_property
+    def shared(self) -> Shared:
+        return Shared.of(self.translator)
 
     def detection(self, text: str) -> float:
         """How much a text looks like what this model translates, from 0 to 1: by its most frequent words."""
@@ -73,7 +79,7 @@ class Service:
         """Make the engines that most sentences need, and on CUDA capture their steps, before somebody waits for it."""
         for model in self.models:
             with job_of(self.thread) as job:
-                SharedSearch(self.thread, job, model.translator.on_torch.search, model.options).warm_up()
+                SharedSearch(self.thread, job, model.shared, model.options).warm_up()
 
     def close(self) -> None:
         """Stop; whatever is not finished fails."""
@@ -150,7 +156,7 @@ class Service:
         self.jobs += 1
         try:
             with job_of(self.thread, on_live) as job:
-                search = SharedSearch(self.thread, job, model.translator.on_torch.search, model.options)
+                search = SharedSearch(self.thread, job, model.shared, model.options)
                 own = model.translator.sharing(search, notice=(notices if notices is not None else []).append)
                 working = asyncio.get_running_loop().run_in_executor(self._pool, work, own)
                 leaving = asyncio.ensure_future(gone())

@@ -1,0 +1,97 @@
+"""A translator's search for one job among many: what it asks for is computed by the engine thread."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from heedful.search.attention_maps import Weights
+from heedful.search.ctranslate2_search import CTranslate2Search, refusals
+from heedful.search.model_search import Found, ModelSearch
+from heedful.search.options import SearchOptions
+from heedful.search.sentence import Sentence
+from heedful.search.translator import Translator
+from heedful.serve.engine_thread import EngineThread, Job, Live, Results
+from heedful.symbols import END
+
+
+class StaticBatches:
+    """CTranslate2 in the place of an engine and of what makes it: whatever waits is translated as one batch."""
+
+    def __init__(self, search: CTranslate2Search) -> None:
+        self._search = search
+        self._options: SearchOptions | None = None
+
+    def shared_engine(self, sentence: Sentence, options: SearchOptions) -> StaticBatches:
+        self._options = options
+        return self
+
+    def forget_engines(self) -> None:
+        """There is nothing to forget: no batch is left when a turn has ended."""
+
+    @property
+    def slots(self) -> int:
+        return self._search.batch_size
+
+    @property
+    def inside(self) -> list[Sentence]:
+        return []
+
+    def room(self, waiting: int) -> int:
+        return min(waiting, self.slots)
+
+    def turn(self, new: Sequence[Sentence] = (), *, dropped: Collection[Sentence] = ()) -> Results:
+        assert self._options is not None, "who gives sentences has asked for the engine"
+        return list(self._search.search(new, self._options)) if new else []
+
+    def live(self, sentences: Collection[Sentence]) -> Live:
+        return {}
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What computes for all who ask for a model."""
+
+    torch: ModelSearch
+    batches: StaticBatches | None
+    """CTranslate2, where the model was loaded with it; torch takes what it cannot do."""
+
+    @classmethod
+    def of(cls, translator: Translator) -> Shared:
+        fast = translator.search
+        return cls(translator.on_torch.search, StaticBatches(fast) if isinstance(fast, CTranslate2Search) else None)
+
+
+@dataclass(frozen=True)
+class SharedSearch:
+    """The search of one job."""
+
+    thread: EngineThread
+    job: Job
+    shared: Shared
+    base: SearchOptions
+    """The options that everybody has."""
+
+    @property
+    def most_positions(self) -> int | None:
+        return self.shared.torch.most_positions
+
+    def search(self, sentences: Sequence[Sentence], options: SearchOptions) -> Found:
+        torch, batches = self.shared.torch, self.shared.batches
+
+        def decode(some: Sequence[Sentence], options: SearchOptions) -> Found:
+            return self.thread.decode(self.job, torch, self.base, some, options)
+
+        if batches is not None and not refusals(options):
+            return self.thread.decode(self.job, batches, self.base, sentences, options)
+        return torch.search(sentences, options, decode=decode)
+
+    def warm_up(self) -> None:
+        """Decode something with every engine that most sentences need."""
+        sentences = [Sentence(0, np.full(length, END + 1)) for length in self.shared.torch.shared_lengths]
+        list(self.search(sentences, replace(self.base, n_best=1, max_length=max(1, self.base.min_length))))
+
+    def read(self, source: np.ndarray, target: np.ndarray) -> tuple[float, Weights]:
+        return self.thread.call(self.job, lambda: self.shared.torch.read(source, target))

@@ -1,0 +1,86 @@
+"""The server as a process: it ends when it is told to, with or without what is going on."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("starlette", reason="heedful[serve] is not installed")
+pytestmark = pytest.mark.long
+
+BODY = json.dumps({"text": "\n".join(["The committee met on Tuesday, but it could not agree on anything."] * 200)})
+
+
+@contextlib.contextmanager
+def started() -> Iterator[tuple[subprocess.Popen[str], int]]:
+    command = [sys.executable, "-m", "heedful", "serve", "--port", "0", "--threads", "1"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if found := re.search(r"http://127\.0\.0\.1:(\d+)/", line):
+                break
+        else:
+            pytest.fail("it did not start")
+        yield process, int(found[1])
+        process.kill()
+
+
+def asked(port: int, statuses: list[int | str]) -> threading.Thread:
+    def ask() -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+        try:
+            connection.request("POST", "/api/translate", BODY, {"content-type": "application/json"})
+            statuses.append(connection.getresponse().status)
+        except (OSError, http.client.HTTPException) as error:
+            statuses.append(type(error).__name__)
+        connection.close()
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    time.sleep(1.0)
+    return thread
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_what_is_going_on_is_answered_first(number: signal.Signals) -> None:
+    statuses: list[int | str] = []
+    with started() as (process, port):
+        thread = asked(port, statuses)
+        process.send_signal(number)
+        thread.join()
+        assert process.wait(timeout=10) == 0
+    assert statuses == [200]
+
+
+def test_a_second_ctrl_c_ends_it_at_once() -> None:
+    statuses: list[int | str] = []
+    with started() as (process, port):
+        thread = asked(port, statuses)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == 0
+        assert time.monotonic() - began < 3
+        thread.join()
+    assert statuses != [200]
+
+
+def test_killed_and_started_again_it_answers() -> None:
+    for _ in range(2):
+        with started() as (process, port):
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            connection.request("GET", "/ready")
+            assert connection.getresponse().status == 200
+            connection.close()
+            process.kill()
