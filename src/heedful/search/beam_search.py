@@ -155,6 +155,8 @@ def _addition(state: Hypotheses, log_probs_BWV: Tensor, spelling: Constraint) ->
 
 def _keep_ended(state: Hypotheses, values: Tensor, parents: Tensor, options: SearchOptions) -> None:
     """Add the hypotheses that end now, which have values above -∞, to the finished ones; the best W stay."""
+    if values.device.type == "cpu" and not (values > -torch.inf).any():  # as at most steps
+        return
     width = state.ended_score.size(1)
     length = state.length[:, None].expand_as(values)
     scores = values / length_penalty(length + 1, options.length_penalty, dtype=values.dtype)
