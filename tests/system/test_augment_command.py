@@ -25,7 +25,7 @@ NOUNS = {
     "tree": "Baum",
 }
 NAMES = ["Paul", "Anna", "Robert", "Helga", "Martin", "Sophie", "Walter"]
-LINES = 3000
+LINES = 2000
 Version = tuple[int, str, str]
 
 
