@@ -6,8 +6,9 @@
     python benchmarks/decode.py --device cuda --sizes base --batches 256
 
 First table, random weights: sources of 32 tokens, beam 4, and exactly 32 steps of the decoder for each sentence,
-whoever decodes; generated tokens of the best hypothesis alone are counted. Second table, with ``--model``: the weights
-of a run given to those that can take them, sentences that end by themselves, and BLEU.
+whoever decodes; generated tokens of the best hypothesis alone are counted, and beside them what one sentence takes that
+is alone. Second table, with ``--model``: the weights of a run given to those that can take them, sentences that end by
+themselves, and BLEU.
 
 On a CPU each has one thread, and what counts is the processor time of its process: on a shared machine the clock on the
 wall says nothing. On CUDA it is the wall clock, between synchronisations. Everybody is warmed up at each batch size,
@@ -29,6 +30,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "src"))
 
+import numpy as np
 from decode_real_weights import natural_table
 from hardware import described
 from rivals.contestants import CONTESTANTS, OURS, Contestant, Process, ToolkitError, set_up
@@ -55,6 +57,8 @@ class Entrant:
     versions: dict[str, str]
     batch: int = 0
     speeds: list[float] = field(default_factory=list)
+    alone: list[float] = field(default_factory=list)
+    """Milliseconds of sentences decoded one by one."""
 
     @property
     def speed(self) -> float:
@@ -103,6 +107,12 @@ def speed(entrant: Entrant, sources: list[list[int]], *, batch: int, device: str
     return TOKENS * len(sources) / answer["cpu" if device == "cpu" else "wall"]
 
 
+def milliseconds_alone(entrant: Entrant, sources: list[list[int]], *, device: str) -> list[float]:
+    """Of each sentence by itself, in a batch of one; the first two are for warming up."""
+    times = [1000 * TOKENS / speed(entrant, [source], batch=1, device=device) for source in sources]
+    return times[2:]
+
+
 def find_batch(entrant: Entrant, sources: list[list[int]], arguments: argparse.Namespace) -> None:
     """Its best batch size; a toolkit that fails has none."""
     best = 0.0
@@ -135,6 +145,8 @@ def forced_table(name: str, arguments: argparse.Namespace) -> list[str]:
         for _ in range(arguments.rounds):
             for entrant in running:
                 entrant.speeds.append(speed(entrant, words, batch=entrant.batch, device=arguments.device))
+        for entrant in running:
+            entrant.alone = milliseconds_alone(entrant, words[: 2 + arguments.alone], device=arguments.device)
     counts = [entrant.parameters for entrant in running]
     assert not counts or max(counts) <= (1 + ALIKE) * min(counts), f"other models: {counts}"
     if not running:
@@ -146,7 +158,8 @@ def forced_table(name: str, arguments: argparse.Namespace) -> list[str]:
         f"{name}: {sizes.layers}+{sizes.layers} layers, {sizes.d_model}, {sizes.d_ff}, {sizes.num_heads} heads, "
         f"{sizes.vocab_size:,} words, random weights. {arguments.sentences} sources of {TOKENS} tokens, beam 4, "
         f"exactly {TOKENS} steps each. Generated tokens of the best hypothesis {unit}; median of {arguments.rounds} "
-        "rounds in turns, lowest and highest beside it; each in the best of the batch sizes tried."
+        "rounds in turns, lowest and highest beside it; each in the best of the batch sizes tried. Alone: milliseconds "
+        "for one sentence in a batch of one, median and 95th percentile."
     )
     return [head, "", *rows(running)]
 
@@ -155,14 +168,15 @@ def rows(running: list[Entrant]) -> list[str]:
     """A line for each, ours first, with the ratio to the fastest rival that is built on torch."""
     bars = [entrant.speed for entrant in running if entrant.contestant.on_torch and entrant.contestant is not OURS]
     lines = [
-        "| | tokens/s | | to the fastest on torch | batch | parameters | versions |",
-        "|---|---:|---|---:|---:|---:|---|",
+        "| | tokens/s | | to the fastest on torch | batch | alone, ms | parameters | versions |",
+        "|---|---:|---|---:|---:|---:|---:|---|",
     ]
     for entrant in running:
         spread = f"{min(entrant.speeds):,.0f}–{max(entrant.speeds):,.0f}"
         ratio = f"{entrant.speed / max(bars):.2f}" if bars else ""
         versions = ", ".join(f"{package} {version}" for package, version in entrant.versions.items())
-        cells = (entrant.contestant.label, f"{entrant.speed:,.0f}", spread, ratio, entrant.batch)
+        alone = "{:.1f}, {:.1f}".format(*np.percentile(entrant.alone, (50, 95))) if entrant.alone else ""
+        cells = (entrant.contestant.label, f"{entrant.speed:,.0f}", spread, ratio, entrant.batch, alone)
         lines.append("| " + " | ".join(map(str, (*cells, f"{entrant.parameters:,}", versions))) + " |")
     return lines
 
@@ -177,6 +191,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--sentences", type=int, help="as many as the largest batch, unless it says otherwise")
     parser.add_argument("--batches", type=int, nargs="+", default=[16, 32, 64, 128])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--alone", type=int, default=20, help="sentences decoded one by one")
     parser.add_argument("--model", type=Path, metavar="RUN", help="a run whose weights are given to all that take them")
     parser.add_argument("--source", type=Path, help="text to translate with it")
     parser.add_argument("--reference", type=Path, help="its translation, for BLEU")
