@@ -42,7 +42,7 @@ CEILINGS = {
     "search": (21, 4110),
     "runs": (10, 1520),
     "prepare": (8, 1350),
-    "model": (15, 1910),
+    "model": (15, 1920),
     "data": (6, 1000),
     "documents": (4, 480),
     "text": (13, 2300),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -41,6 +42,11 @@ def computes_in_half(wanted: str, device: torch.device, *, error: type[HeedfulEr
 def has_kernels(x: Tensor) -> bool:
     """Whether a tensor is computed with by kernels of our own: on CUDA, unless in float64, which is for proofs."""
     return x.is_cuda and x.dtype != torch.float64
+
+
+def current(device: torch.device) -> contextlib.AbstractContextManager[Any]:
+    """A block in which this device, if it is a GPU, is the one that kernels, streams and events are meant for."""
+    return torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
 
 
 class Captures:

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from heedful.model.devices import Captures
+from heedful.model.devices import Captures, current
 from heedful.search.beam_search import Hypotheses, advance_beams, advance_samples, uniform_numbers
 from heedful.search.cuda_steps import MOST_BEAMS, AdvanceByKernels
 from heedful.search.options import SearchOptions
@@ -136,16 +136,17 @@ class Engine:
     @torch.inference_mode()
     def turn(self, new: Sequence[Sentence] = (), *, dropped: Collection[Sentence] = ()) -> Results:
         """Forget the dropped, take in the new, of which there must be `room`, go on; and give what is finished."""
-        self._drop(dropped)
-        if new:
-            self._place(new)
-        if self._scorer.device.type == "cpu":
-            self._close_gaps()
-        if any(placed is not None and placed.last_step > self._steps for placed in self._inside):
-            self._take_step()
-        results = self._given()  # what an earlier turn has found, while the device takes this step
-        self._look()
-        return results if self._looks else [*results, *self._given()]
+        with current(self._scorer.device):
+            self._drop(dropped)
+            if new:
+                self._place(new)
+            if self._scorer.device.type == "cpu":
+                self._close_gaps()
+            if any(placed is not None and placed.last_step > self._steps for placed in self._inside):
+                self._take_step()
+            results = self._given()  # what an earlier turn has found, while the device takes this step
+            self._look()
+            return results if self._looks else [*results, *self._given()]
 
     @torch.inference_mode()
     def live(self, sentences: Collection[Sentence]) -> dict[Sentence, tuple[list[Hypothesis], list[Hypothesis]]]:
@@ -153,8 +154,8 @@ class Engine:
         each best first.
         """
         placed = {slot: one for slot, one in enumerate(self._inside) if one is not None and one.sentence in sentences}
-        all_ = [self._options.beams] * len(placed)
-        ended = _hypotheses(self._ended(list(placed)), all_) if placed else []
+        with current(self._scorer.device):
+            ended = _hypotheses(self._ended([*placed]), [self._options.beams] * len(placed)) if placed else []
         return {one.sentence: (self._going(slot), own) for (slot, one), own in zip(placed.items(), ended, strict=True)}
 
     def _going(self, slot: int) -> list[Hypothesis]:

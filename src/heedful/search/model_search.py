@@ -21,7 +21,7 @@ from torch import nn
 from heedful.config import ModelConfig
 from heedful.errors import SearchError
 from heedful.model.attention_kernels import padded_attention
-from heedful.model.devices import Captures
+from heedful.model.devices import Captures, current
 from heedful.model.transformer import Transformer
 from heedful.search.attention_maps import Weights
 from heedful.search.cached_decoder import CachedDecoder, output_matrix
@@ -175,7 +175,8 @@ class ModelSearch:
         slots = max(1, min(most, _MOST_POSITIONS // (positions * options.beams)))
         self._require_memory(slots, options.beams, positions, source_positions)
         if self._graphs and self._captures is None:
-            self._captures = Captures()
+            with current(self.device):
+                self._captures = Captures()
         decoders = [
             CachedDecoder(
                 model,
