@@ -120,6 +120,19 @@ def test_two_parsers_are_compared(trees: Path, capsys: pytest.CaptureFixture[str
     assert (f1["name"], f1["better"], f1["a"]) == ("F1", "B", 0.0)
 
 
+def test_a_parser_is_described_and_given_away(trees: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run_here(capsys, "report", trees / "run", "--output", trees / "run.html")
+    assert code == 0
+    assert "no scores: " in out
+    page = (trees / "run.html").read_text(encoding="utf-8")
+    assert "--trees" in page
+    assert "--valid-trees" in page
+    assert run_here(capsys, "bundle", trees / "run", "--output", trees / "bundle")[0] == 0
+    same = [run_here(capsys, "parse", "--model", trees / name, "the dog sees a cat .")[1] for name in ("run", "bundle")]
+    assert tree_from(same[1].strip()) is not None
+    assert same[0] == same[1]
+
+
 def test_attention_is_shown_of_a_parse(trees: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["attention", "--model", trees / "run", "the dog sees a cat .", "--output", trees / "a.html", "--json"]
     code, out, _ = run_here(capsys, *asked)

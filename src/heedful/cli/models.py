@@ -16,6 +16,7 @@ from heedful.files import folder_size, read_small, reason, sha256
 from heedful.runs.descriptions import MODEL, Languages, read_run
 from heedful.runs.folder import AVERAGED, CARD
 from heedful.runs.lists import ListedModel, bundled, models_in, usual_folders
+from heedful.tasks import TRANSLATION
 
 
 def models(*folders: Path, as_json: AsJson = False) -> None:
@@ -111,7 +112,7 @@ def bundle(
     from heedful.runs.models import read_model, write_bundle
 
     saved = read_model(model)
-    if saved.profile is not None:
+    if saved.profile is not None and saved.description.task == TRANSLATION.name:
         from heedful.search.translator import Translator
 
         tried = Translator(read_model(model), device="cpu").does_capitals()

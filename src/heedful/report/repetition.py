@@ -15,7 +15,7 @@ from heedful.runs.record import RunRecord
 _FROM_PYTHON = (
     "The corpus was made from Python, of texts in an order or with fields that one command cannot say. The nearest:"
 )
-_KINDS = ("files", "tsv", "jsonl")
+_KINDS = ("files", "tsv", "jsonl", "trees")
 """The order in which one command takes its texts."""
 _SAME_BITS = (
     "With the same versions on the same kind of machine a run on a CPU comes out the same to the last bit; on a GPU, "

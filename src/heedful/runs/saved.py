@@ -49,9 +49,8 @@ class SavedModel:
     def target_subwords(self) -> Subwords:
         """For what needs a model that writes text."""
         if not isinstance(self.target_vocabulary, Subwords):
-            raise CheckpointError(
-                f"{self.run} was trained for {self.description.task}, and writes no text: see heedful --help"
-            )
+            task = self.description.task
+            raise CheckpointError(f"{self.run} was trained for {task}, and writes no text: `heedful parse` takes it")
         return self.target_vocabulary
 
     @property
