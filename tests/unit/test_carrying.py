@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 
@@ -35,6 +36,7 @@ def known(character: str) -> bool:
         ("It is 100% sure and costs $5.", []),
         ('<a href="http://x.y">Go</a><br/>&nbsp;', ['<a href="http://x.y">', "</a>", "<br/>", "&nbsp;"]),
         ("1 < 2 and 3 > 2", []),
+        ("From 2026-11-16 to 2026-11-17T08:30, not 2026-11 or 12-2026-11-16.", ["2026-11-16", "2026-11-17T08:30"]),
         ("Run `a b. c` now", ["`a b. c`"]),
         ("Hi 👩‍👩‍👧🏽 and 🇩🇪❤️!", ["👩‍👩‍👧🏽", "🇩🇪❤️"]),
         ("café Müller français x", ["français"]),
@@ -57,6 +59,11 @@ def test_what_is_carried(text: str, carried: list[str]) -> None:
          "<b>Achtung:</b> Los."),
         ("Click <b>Save</b> now.", "Click Save now.", "Nun Sichern, klicken.",
          [((11, 15), (0, 3)), ((6, 10), (4, 12)), ((0, 5), (13, 21))], "Nun <b>Sichern</b>, klicken."),
+        ("Go <u>not now</u> on.", "Go not now on.", "Weiter nicht jetzt gehen",  # its end came before its beginning
+         [((11, 14), (0, 6)), ((7, 10), (7, 12)), ((3, 6), (13, 18)), ((0, 2), (19, 24))],
+         "Weiter <u>nicht jetzt</u> gehen"),
+        ("Go <u>not</u> on.", "Go not on.", "Geh fort", [((0, 2), (0, 3)), ((7, 10), (4, 8))], "Geh <u>fort</u>"),
+        ("<u>Go</u> <i>no</i> on.", "Go no on.", "Fort", [((6, 9), (0, 4))], "<u><i></i>Fort</u>"),
         ("It is 🙂 good 🙂", "It is good", "Es ist gut", [((0, 2), (0, 2)), ((3, 5), (3, 6)), ((6, 10), (7, 10))],
          "Es ist 🙂 gut 🙂"),
     ],
@@ -67,6 +74,33 @@ def test_pieces_go_back_beside_the_words_they_stood_beside(
     found = passage(source)
     assert found.given == given_
     assert put_back(found, translation, lambda: links) == expected
+
+
+TREES = st.recursive(
+    st.sampled_from(["go", "now", "home"]),
+    lambda inner: st.tuples(st.sampled_from("biu"), st.lists(inner, min_size=1, max_size=3)).map(
+        lambda made: f"<{made[0]}>{' '.join(made[1])}</{made[0]}>"
+    ),
+    max_leaves=7,
+)
+
+
+@given(st.lists(TREES, min_size=1, max_size=4).map(" ".join), st.data())
+def test_tags_that_are_nested_stay_nested_wherever_the_words_come_from(text: str, data: st.DataObject) -> None:
+    found = passage(text)
+    words = [match.span() for match in re.finditer(r"\S+", found.given)]
+    said = "eins zwei, drei vier. fünf sechs"
+    links = [(data.draw(st.sampled_from(words)), match.span()) for match in re.finditer(r"\S+", said)]
+    result = put_back(found, said, lambda: links)
+    assert result is not None
+    open_: list[str] = []
+    for slash, name in re.findall(r"<(/?)(\w)>", result):
+        if not slash:
+            open_.append(name)
+        else:
+            assert open_.pop() == name
+    assert sorted(re.findall("<.*?>", result)) == sorted(re.findall("<.*?>", text))
+    assert re.sub("<.*?>", "", result) == said
 
 
 def test_a_name_that_is_lost_or_doubled_is_noticed() -> None:

@@ -1,10 +1,10 @@
 """What must not be translated is carried through: taken out of a sentence before, and put back after.
 
-URLs, e-mail addresses, placeholders of programs, code, and words in letters that a model does not know, stand where a
-name could stand. The model is given a name instead (X1, X2, …), which it copies; where that fails they are treated as
-the rest is. Tags, emoji and unknown signs are left out, and put back beside the words they stood beside: the attention
-says what has become of these. Every piece comes back exactly once. Numbers are left to the model, and compared
-afterwards. This module knows no model.
+URLs, e-mail addresses, dates as 2026-11-16, placeholders of programs, code, and words in letters that a model does not
+know, stand where a name could stand. The model is given a name instead (X1, X2, …), which it copies; where that fails
+they are treated as the rest is. Tags, emoji and unknown signs are left out, and put back beside the words they stood
+beside: the attention says what has become of these. Every piece comes back exactly once, and tags that were nested stay
+nested. Numbers are left to the model, and compared afterwards. This module knows no model.
 """
 
 from __future__ import annotations
@@ -29,11 +29,14 @@ _CODE = re.compile(r"(?<!`)`{1,3}[^`\n]+`{1,3}")
 _WORDS = re.compile(
     r"(?:https?|ftp|file)://[^\s<>\"'“”«»`]*[^\s<>\"'“”«»`.,;:!?)\]}]|\bwww\.[^\s<>\"'“”«»`]*[^\s<>\"'“”«»`.,;:!?)\]}]"
     r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    r"|(?<![\w.-])\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?(?![\w-])"
     r"|(?<![\w./-])[\w./-]*(?:(?:\{\{[^{}\n]*\}\}|\$?\{[^{}\s]*\}"
     r"|%(?:\([^()\s]+\)|\d+\$)?[-+#0-9.]*(?:hh?|ll?|[jztL])?[sdifguxXc@](?![a-z])"
     r"|\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%)(?:[\w/-]|\.(?=\w))*)+"
 )
 _TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)(?:\s[^<>]*)?(/?)>|&(?:[a-zA-Z]+|#\d+);")
+_CLOSING = ".,;:!?)\"'”“"
+"""What may stand at the end of a word without being part of it."""
 _EMOJI = (
     "[\U0001f000-\U0001faff\u2600-\u27bf\u2b05-\u2b07\u2b1b\u2b1c\u2b50\u2b55\u231a\u231b\u23e9-\u23f3\u23f8-\u23fa]"
 )
@@ -226,6 +229,75 @@ def _placed(
             opens = _opens(piece.text) or (space_before and not space_after and after not in ".,;:!?)")
             place = _beside(passage.given, at, translation, links, opens=opens)
             found.append((piece.text + " " * space_after if opens else " " * space_before + piece.text, place))
+    pairs = _pairs(passage)
+    wrong = [(begin, end) for begin, end in pairs if found[begin][1] >= found[end][1]] or _crossing(pairs, found)
+    if wrong:
+        links = came_from() if links is None else links
+        found = _around_words(passage, translation, links, found, wrong)
+        if _crossing(pairs, found):
+            found = _around_words(passage, translation, links, found, pairs)
+    return found
+
+
+def _pairs(passage: Passage) -> list[tuple[int, int]]:
+    """The numbers of opening tags and of those that close them, around some text, in the order in which they close."""
+    open_: list[tuple[str, int]] = []
+    pairs: list[tuple[int, int]] = []
+    for number, (piece, at) in enumerate(passage.marks):
+        tag = _TAG.fullmatch(piece.text)
+        if _opens(piece.text):
+            open_.append((tag[2] if tag else "", number))
+        elif tag and tag[1] and open_ and open_[-1][0] == tag[2]:
+            opening = open_.pop()[1]
+            if passage.given[passage.marks[opening][1] : at].strip():
+                pairs.append((opening, number))
+    return pairs
+
+
+def _crossing(pairs: Sequence[tuple[int, int]], placed: Sequence[tuple[str, int]]) -> list[tuple[int, int]]:
+    """The pairs of tags one of which begins, and does not end, inside of another, or ends before it begins."""
+    opening_of = {end: begin for begin, end in pairs}
+    open_: list[int] = []
+    crossing: set[int] = set()
+    for number in sorted(itertools.chain(*pairs), key=lambda number: (placed[number][1], number)):
+        if number not in opening_of:
+            open_.append(number)
+        elif (begin := opening_of[number]) in crossing or not open_:
+            crossing.add(begin)
+        else:
+            while open_ and open_[-1] != begin:
+                crossing |= {begin, open_.pop()}
+            open_ = open_[:-1]
+    return [(begin, end) for begin, end in pairs if begin in crossing]
+
+
+def _around_words(
+    passage: Passage,
+    translation: str,
+    links: Sequence[tuple[Span, Span]],
+    placed: Sequence[tuple[str, int]],
+    pairs: Sequence[tuple[int, int]],
+) -> list[tuple[str, int]]:
+    """The marks, with pairs of tags around the most neighbouring words that came from between the two; where no word
+    did, around the next that is in no other pair.
+
+    A word comes from one word, so that no two pairs cross which are placed like this.
+    """
+    found = list(placed)
+    words = sorted((target, source) for source, target in links)
+    spans = {(a, b): (passage.marks[a][1], passage.marks[b][1]) for a, b in _pairs(passage)}
+    free = {target: None for target, (begin, end) in words if not any(a < end and begin < b for a, b in spans.values())}
+    for opening, closing in pairs:
+        first, last = spans[opening, closing]
+        from_inside = itertools.groupby(words, key=lambda word: word[1][0] < last and first < word[1][1])
+        runs = [[target for target, _ in run] for is_inside, run in from_inside if is_inside]
+        here = placed[opening][1]
+        run = max(runs, key=len) if runs else [next((word for word in free if word[0] == here), (here, here))]
+        free.pop(run[0], None)
+        ending = translation[slice(*run[-1])]
+        places = run[0][0], run[-1][0] + len(ending.rstrip(_CLOSING) or ending)
+        for number, place in zip((opening, closing), places, strict=True):
+            found[number] = (passage.marks[number][0].text, place)
     return found
 
 
@@ -246,7 +318,7 @@ def _beside(given: str, at: int, translation: str, links: Sequence[tuple[Span, S
     target, _ = max(words, key=lambda word: (word[1][0], word[0][1]))
     word = translation[slice(*target)]
     # What ends a clause in the translation ends it after the mark, unless it stood before the mark in the source.
-    return target[0] + len(word.rstrip(".,;:!?)\"'”“") if given[at - 1].isalnum() else word)
+    return target[0] + len(word.rstrip(_CLOSING) if given[at - 1].isalnum() else word)
 
 
 def differing_numerals(source: str, translation: str) -> dict[str, list[str]] | None:
