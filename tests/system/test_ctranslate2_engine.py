@@ -251,3 +251,21 @@ def test_a_model_is_evaluated_with_it_when_that_is_asked_for(
     assert ended.value.code == 0
     measured = json.loads(capsys.readouterr().out)
     assert measured["speed"]["engine"] == "ctranslate2"
+
+
+def test_a_server_translates_whatever_waits_as_a_batch(exact: heedful.Translator) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from tests import serving
+
+    spoken = exact.saved.description.languages
+    assert spoken is not None
+    lines = ["A dog runs.", "Two men are talking. They laugh!", "Mail a@b.de {0} now."] * 3
+    expected = exact.translate(lines)
+    model = serving.ServedModel("fast", exact, spoken, exact.options)
+    with serving.running(model) as own, ThreadPoolExecutor(9) as pool:
+        answers = pool.map(lambda line: own.ask("POST", "/api/translate", {"text": line, "n_best": 2}), lines)
+        assert [answer.json["results"][0]["translations"][0]["text"] for answer in answers] == expected
+        question = {"text": "The contract is ready.", "glossary": {"contract": "Kontrakt"}}
+        assert b"Kontrakt" in own.ask("POST", "/api/stream", question).body.splitlines()[-1]
+        assert own.ask("POST", "/api/attention", {"text": "A dog."}).status == 200

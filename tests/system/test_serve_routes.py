@@ -269,8 +269,15 @@ def test_who_says_nothing_is_not_waited_for(model: serving.ServedModel, monkeypa
         serving.running(model) as own,
         socket.create_connection(("127.0.0.1", own.port), timeout=10) as connection,
     ):
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+        received = b""
+        while not received.endswith(b'{"status":"ok"}'):
+            received += connection.recv(9999)
         connection.sendall(b"POST /translate HTTP/1.1\r\nHos")
         assert connection.recv(100) == b""
+        with socket.create_connection(("127.0.0.1", own.port), timeout=10) as other:
+            other.sendall(b"GET /he")
+            assert other.recv(100) == b""
 
 
 def test_what_it_says_of_itself(server: serving.Running, caplog: pytest.LogCaptureFixture) -> None:
@@ -278,6 +285,7 @@ def test_what_it_says_of_itself(server: serving.Running, caplog: pytest.LogCaptu
         server.ask("POST", "/translate", {"q": "A secret.", "source": "en", "target": "de", "api_key": "hidden"})
         until("it is logged", lambda: any(record.name == "heedful.serve" for record in caplog.records))
     (line,) = [json.loads(record.message) for record in caplog.records if record.name == "heedful.serve"]
+    assert line["time"].endswith("+00:00")
     assert (line["route"], line["status"], line["characters"]) == ("/translate", 200, 9)
     assert "secret" not in caplog.text
     assert "hidden" not in caplog.text
@@ -313,22 +321,6 @@ def test_several_models_are_chosen_by_name_and_language(model: serving.ServedMod
         for name in ("en-de-small", "other"):
             assert own.ask("POST", "/api/translate", {"text": "A dog.", "model": name}).json["model"] == name
         assert own.ask("POST", "/api/translate", {"text": "A dog."}).json["model"] == "en-de-small"
-
-
-def test_with_ctranslate2_whatever_waits_is_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("ctranslate2")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    fast = serving.served("en-de-small", engine="ctranslate2")
-    lines = ["A dog runs.", "Two men are talking. They laugh!", "Mail a@b.de {0} now."] * 3
-    with pytest.warns(UserWarning, match="made ready for CTranslate2"):
-        expected = fast.translator.translate(lines)
-    with serving.running(fast) as own, concurrent.futures.ThreadPoolExecutor(9) as pool:
-        answers = pool.map(lambda line: own.ask("POST", "/api/translate", {"text": line, "n_best": 2}), lines)
-        assert [answer.json["results"][0]["translations"][0]["text"] for answer in answers] == expected
-        question = {"text": "The contract is ready.", "glossary": {"contract": "Kontrakt"}}
-        told = own.ask("POST", "/api/stream", question).body.splitlines()[-1]
-        assert b"Kontrakt" in told
-        assert own.ask("POST", "/api/attention", {"text": "A dog."}).status == 200
 
 
 def test_what_is_wrong_with_the_command_is_said_at_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -76,8 +76,7 @@ def serve(
         service.warm_up()
         names = ", ".join(f"{one.name} ({one.languages.source} to {one.languages.target})" for one in models)
         place = f"http://{'[' + host + ']' if ':' in host else host}:{sock.getsockname()[1]}/"
-        logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.WARNING)
-        logging.getLogger("heedful.serve").setLevel(logging.ERROR if quiet else logging.INFO)
+        _log_to_stderr(quiet=quiet)
         answer(
             app(service, known, origins=cors),
             service,
@@ -87,6 +86,15 @@ def serve(
     if service.thread.broken:
         raise ServeError("the engine failed three times within a minute: the log says where")
     say("stopped", quiet=quiet)
+
+
+def _log_to_stderr(*, quiet: bool) -> None:
+    from heedful.serve.problems import LOG, Lines
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Lines())
+    logging.basicConfig(handlers=[handler], level=logging.ERROR)
+    LOG.setLevel(logging.ERROR if quiet else logging.INFO)
 
 
 def _require_extra() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import time
-import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from heedful.errors import HeedfulError, ServeError, is_out_of_memory
+from heedful.errors import ServeError
 from heedful.serve import deepl, libretranslate, native, uploads
 from heedful.serve.access import Keys
 from heedful.serve.api_page import api_page
+from heedful.serve.problems import log, status_and_message
 from heedful.serve.service import Service
 from heedful.serve.texts import service_of
 
-LOG = logging.getLogger("heedful.serve")
 _PAGE = Path(__file__).parent / "page"
 _KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _HEADERS = {
@@ -93,26 +92,13 @@ def _route(path: str, handler: Handler, *methods: str, said: str = "error", name
 
 
 def _problem(error: Exception, said: str) -> Response:
-    if isinstance(error, ServeError):
-        status, message = error.status, str(error)
-        headers = {"retry-after": str(error.retry_after)} if error.retry_after else {}
-        headers |= {"connection": "close"} if status in (408, 413) else {}  # what is still sent is not read
-        if status == 499:
-            return Response(status_code=status)
-        if status == 500:
-            _log_mistake(error.__cause__ or error)
-        return JSONResponse({said: message}, status, headers)
-    if isinstance(error, HeedfulError):
-        return JSONResponse({said: str(error)}, 400)
-    _log_mistake(error)
-    message = "out of memory" if is_out_of_memory(error) else "a mistake of the server's own; its log has the details"
-    return JSONResponse({said: message}, 503 if is_out_of_memory(error) else 500)
-
-
-def _log_mistake(error: BaseException) -> None:
-    """Where it happened, but not what it says: that may hold the text of a user."""
-    places = [f"{Path(one.filename).name}:{one.lineno} {one.name}" for one in traceback.extract_tb(error.__traceback__)]
-    LOG.error(json.dumps({"event": "mistake", "type": type(error).__name__, "at": places[-6:]}))
+    status, message = status_and_message(error)
+    if status == 499:
+        return Response(status_code=status)
+    again = error.retry_after if isinstance(error, ServeError) else None
+    headers = {"retry-after": str(again)} if again else {}
+    headers |= {"connection": "close"} if status in (408, 413) else {}  # what is still sent is not read
+    return JSONResponse({said: message}, status, headers)
 
 
 async def _missing(request: Request, error: Exception) -> Response:
@@ -180,7 +166,6 @@ class _Front:
             metrics = scope["app"].state.service.metrics
             metrics.requests.labels(route, str(status)).inc()
             metrics.seconds.labels(route).observe(seconds)
-            facts = {"event": "request", "route": route, "method": scope["method"], "status": status}
-            facts |= {"seconds": round(seconds, 4), **state.get("facts", {})}
-            facts |= {"key": state["key"]} if "key" in state else {}
-            LOG.info(json.dumps(facts))
+            facts = {"route": route, "method": scope["method"], "status": status, "seconds": round(seconds, 4)}
+            facts |= state.get("facts", {}) | ({"key": state["key"]} if "key" in state else {})
+            log(logging.INFO, "request", **facts)

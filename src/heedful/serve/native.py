@@ -12,13 +12,14 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from heedful.errors import HeedfulError, ServeError
+from heedful.errors import ServeError
 from heedful.evaluation.alignments import aligning_layer, soft_alignment, word_weights, words_of
 from heedful.search.attention_maps import AttentionMaps
 from heedful.search.lines import Translation
 from heedful.search.translator import Translator
 from heedful.serve.engine_thread import Live
 from heedful.serve.fields import Fields, fields_of, gone
+from heedful.serve.problems import status_and_message
 from heedful.serve.service import LANGUAGE_NAMES, ServedModel, Service
 from heedful.serve.texts import Wanted, glossary_of, holder_of, service_of, translations
 
@@ -146,8 +147,8 @@ async def stream(request: Request) -> Response:
                 await changed.wait()
             try:
                 yield _line({"result": working.result()})
-            except HeedfulError as error:
-                yield _line({"error": str(error)})
+            except Exception as error:
+                yield _line({"error": status_and_message(error)[1]})
         finally:
             working.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):

@@ -26,14 +26,23 @@ _MOST_CONNECTIONS = 1000
 
 
 class _Protocol(H11Protocol):
-    """HTTP/1.1 that does not wait for ever for a request to begin."""
+    """HTTP/1.1 that does not wait for ever for a request, neither the first of a connection nor a later one."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.loop.call_later(_SECONDS_FOR_HEADERS, self._close_if_silent)
+        self._watch()
 
-    def _close_if_silent(self) -> None:
-        if self.cycle is None and not self.transport.is_closing():
+    def data_received(self, data: bytes) -> None:
+        if self.cycle is not None and self.cycle.response_complete:
+            self._watch()
+        super().data_received(data)
+
+    def _watch(self) -> None:
+        self.loop.call_later(_SECONDS_FOR_HEADERS, self._close_if_same, self.cycle)
+
+    def _close_if_same(self, before: object) -> None:
+        """Close where no request has begun since: a new one has a cycle of its own."""
+        if self.cycle is before and not self.transport.is_closing():
             self.transport.close()
 
 
