@@ -37,6 +37,7 @@ def known(character: str) -> bool:
         ('<a href="http://x.y">Go</a><br/>&nbsp;', ['<a href="http://x.y">', "</a>", "<br/>", "&nbsp;"]),
         ("1 < 2 and 3 > 2", []),
         ("From 2026-11-16 to 2026-11-17T08:30, not 2026-11 or 12-2026-11-16.", ["2026-11-16", "2026-11-17T08:30"]),
+        ("On 16.11.2026, not 6.11. or 1.250.000 or 1.1.1.2026.", ["16.11.2026"]),
         ("Run `a b. c` now", ["`a b. c`"]),
         ("Hi 👩‍👩‍👧🏽 and 🇩🇪❤️!", ["👩‍👩‍👧🏽", "🇩🇪❤️"]),
         ("café Müller français x", ["français"]),

@@ -64,6 +64,15 @@ def profile() -> Profile:
     return profile_of(pairs, {"source": {"a": 900, "é": 100, "ç": 99}, "target": {}})
 
 
+def test_a_profile_keeps_many_frequent_words_and_of_rare_words_no_name() -> None:
+    words = [f"Wort{'abcdefghij'[number % 10]}{'q' * (number // 10)}" for number in range(1500)]
+    frequent = [("x", f"Ja {word}") for word in words for _ in range(6)]
+    found = profile_of([*frequent, ("x", "Ja Geheimnis")], {"source": {}, "target": {}}).target
+    assert len(found.word_counts) == 1500
+    assert "Geheimnis" not in found.word_counts
+    assert found.forms["worta"] == "Worta"
+
+
 def test_the_corpus_has_the_profile_of_its_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rng = random.Random(2)
     pairs = [(sentence(ENGLISH, rng) + f" Nº {n}.", sentence(GERMAN, rng)) for n in range(200)]

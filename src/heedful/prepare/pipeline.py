@@ -52,7 +52,7 @@ from heedful.text.reading import refuse, require_readable
 from heedful.text.subwords import Subwords
 
 _REPORT = "report.json"
-_PROFILED_PAIRS = 10_000
+_PROFILED_PAIRS = 50_000
 """Of which the words are counted for the profile, about: more tell nothing new."""
 
 

@@ -1,10 +1,10 @@
 """What must not be translated is carried through: taken out of a sentence before, and put back after.
 
-URLs, e-mail addresses, dates as 2026-11-16, placeholders of programs, code, and words in letters that a model does not
-know, stand where a name could stand. The model is given a name instead (X1, X2, …), which it copies; where that fails
-they are treated as the rest is. Tags, emoji and unknown signs are left out, and put back beside the words they stood
-beside: the attention says what has become of these. Every piece comes back exactly once, and tags that were nested stay
-nested. Numbers are left to the model, and compared afterwards. This module knows no model.
+URLs, e-mail addresses, dates as 2026-11-16 or 16.11.2026, placeholders of programs, code, and words in letters that a
+model does not know, stand where a name could stand. The model is given a name instead (X1, X2, …), which it copies;
+where that fails they are treated as the rest is. Tags, emoji and unknown signs are left out, and put back beside the
+words they stood beside: the attention says what has become of these. Every piece comes back exactly once, and tags that
+were nested stay nested. Numbers are left to the model, and compared afterwards. This module knows no model.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CODE = re.compile(r"(?<!`)`{1,3}[^`\n]+`{1,3}")
 _WORDS = re.compile(
     r"(?:https?|ftp|file)://[^\s<>\"'“”«»`]*[^\s<>\"'“”«»`.,;:!?)\]}]|\bwww\.[^\s<>\"'“”«»`]*[^\s<>\"'“”«»`.,;:!?)\]}]"
     r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
-    r"|(?<![\w.-])\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?(?![\w-])"
+    r"|(?<![\w.-])(?:\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?|\d{1,2}\.\d{1,2}\.\d{4})(?![\w-])"
     r"|(?<![\w./-])[\w./-]*(?:(?:\{\{[^{}\n]*\}\}|\$?\{[^{}\s]*\}"
     r"|%(?:\([^()\s]+\)|\d+\$)?[-+#0-9.]*(?:hh?|ll?|[jztL])?[sdifguxXc@](?![a-z])"
     r"|\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%)(?:[\w/-]|\.(?=\w))*)+"

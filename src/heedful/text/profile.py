@@ -23,8 +23,9 @@ from heedful.typed import typed
 
 PROFILE = "profile.json"
 _FORMAT = "heedful text profile"
-_FREQUENT = 1000
-"""Words that are kept of a side."""
+_FREQUENT, _SURELY, _SEEN = 10_000, 1000, 5
+"""Words that are kept of a side, the rarer ones only if they were seen so often: a profile is given away with a model,
+and names in somebody's text are nobody's business. With 1,000, German in capitals had small nouns."""
 _FUNCTION_WORDS = 150
 """The most frequent of them, by which a language is known."""
 _OFTEN = 100
@@ -109,7 +110,8 @@ def profile_of(pairs: Iterable[tuple[str, str]], characters: Mapping[str, Mappin
 
 
 def _frequent(counts: Counter[str]) -> tuple[dict[str, int], float]:
-    kept = dict(counts.most_common(_FREQUENT))
+    ranked = enumerate(counts.most_common(_FREQUENT))
+    kept = {word: count for rank, (word, count) in ranked if rank < _SURELY or count >= _SEEN}
     function = sum(itertools.islice(kept.values(), _FUNCTION_WORDS))
     return kept, round(function / max(1, counts.total()), 4)
 
