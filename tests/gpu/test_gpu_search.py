@@ -13,12 +13,15 @@ import torch
 from heedful.config import ModelConfig
 from heedful.model.attention_kernels import padded_attention
 from heedful.model.transformer import Transformer
+from heedful.parsing.trees import tree_of
 from heedful.search.beam_search import CHUNK, top_words
 from heedful.search.engine import Sentence
 from heedful.search.model_search import ModelSearch
 from heedful.search.options import SearchOptions
 from heedful.search.required import Way
 from heedful.search.scoring import forced_log_probabilities
+from heedful.search.tree_shape import TreeShape
+from heedful.text.closed_vocabulary import ClosedVocabulary
 
 VOCAB = 4000
 TWIN = VOCAB // 2
@@ -228,3 +231,22 @@ def test_several_models_by_kernels_have_the_scores_of_forced_decoding() -> None:
         assert captured[one.number][0][1] == pytest.approx(values.sum(), abs=1e-3)
     for one in given[::9]:
         assert found(search, [one], options)[one.number] == captured[one.number]
+
+
+def test_captured_steps_find_the_trees_that_a_cpu_finds() -> None:
+    vocabulary, words = ClosedVocabulary(["(S", "(NP", "(VP", ")", "NN", "VB", "."]), [1, 2, 5, 9, 14, 30, 3]
+    torch.manual_seed(3)
+    config = ModelConfig(d_model=64, d_ff=128, num_heads=4, encoder_layers=2, decoder_layers=2)
+    model = Transformer(config, vocab_size=vocabulary.vocab_size, source_vocab_size=50).eval()
+    model.use(padded_attention(config))
+    options = SearchOptions(beam_size=21, length_penalty=0.3, max_extra_length=20)
+    found: dict[str, dict[int, list[str]]] = {}
+    for device in ("cpu", "cuda"):
+        shape = TreeShape(vocabulary.tokens, device=torch.device(device))
+        search = ModelSearch(model.to(device), graphs=device == "cuda", constraint=shape)
+        asked = [Sentence(number, np.arange(3, 3 + n), begins=TreeShape.begin(n)) for number, n in enumerate(words)]
+        results = search.search(asked, options)
+        found[device] = {sentence.number: vocabulary.pieces(best[0].ids) for sentence, best in results}
+    assert found["cuda"] == found["cpu"]
+    for number, symbols in found["cuda"].items():
+        assert tree_of(symbols, ["word"] * words[number])
