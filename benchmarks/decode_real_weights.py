@@ -152,7 +152,9 @@ def weights_of(run: Path) -> dict[str, Any]:
 
 
 def subwords(run: Path) -> tuple[Subwords, Subwords]:
-    return read_subwords(run, read_run(run))
+    source, target = read_subwords(run, read_run(run))
+    assert isinstance(target, Subwords), "a model of text to text"
+    return source, target
 
 
 def read_lines(path: Path) -> list[str]:

@@ -148,7 +148,8 @@ class Grammar:
 
     def _combine(self, chart: np.ndarray, back: dict, begin: int, end: int) -> None:
         left, right = chart[begin, begin + 1 : end], chart[begin + 1 : end, end]
-        alive = (np.isfinite(left).any(0)[self.left] & np.isfinite(right).any(0)[self.right]).nonzero()[0]
+        possible_left, possible_right = (np.logical_or.reduce(np.isfinite(side)) for side in (left, right))
+        alive = np.flatnonzero(possible_left[self.left] & possible_right[self.right])
         if not len(alive):
             return
         both = left[:, self.left[alive]] + right[:, self.right[alive]]

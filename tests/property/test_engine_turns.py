@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -85,5 +87,6 @@ def test_a_run_that_is_given_up_leaves_no_sentence_behind() -> None:
     shared = engine(2)
     run = shared.run([Sentence(number, np.array([number])) for number in range(6)])
     next(run)
+    assert isinstance(run, Generator)
     run.close()
     assert shared.inside == []

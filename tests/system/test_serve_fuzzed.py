@@ -49,14 +49,14 @@ def _fuzz(server: serving.Running, *, examples: int, seed: bool) -> int:
     operations = _operations()
     bodies = sum(bool(operation.body) for operation in operations)
     for operation in operations:
-        cases = st.one_of(operation.as_strategy(generation_mode=mode) for mode in GenerationMode)
+        cases = st.one_of([operation.as_strategy(generation_mode=mode) for mode in GenerationMode])
 
         @settings(
             max_examples=max(1, examples // bodies) if operation.body else 1,
             deadline=None,
             database=None,
             derandomize=seed,
-            suppress_health_check=list(HealthCheck),
+            suppress_health_check=list(HealthCheck.__members__.values()),
         )
         @given(case=cases)
         def answered(case: Any) -> None:

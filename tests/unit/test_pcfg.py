@@ -51,7 +51,7 @@ def test_its_best_tree_is_the_best_of_all_trees() -> None:
                 own, values = grammar.tags(children[0], first=False)
                 total += dict(zip(own.tolist(), values.tolist(), strict=True)).get(ids[parent], -1e9)
             else:
-                total += binary.get(tuple(ids[name] for name in (parent, *children)), -1e9)
+                total += binary.get((ids[parent], ids[children[0]], ids[children[1]]), -1e9)
         return total
 
     same_words = [one for one in trees if one.words == ("a", "b", "c")]

@@ -92,13 +92,11 @@ def _runs(paragraph: Any) -> list[_Run]:
 
 def _shown(properties: Any) -> str:
     """A format, without what says nothing of how it looks: languages, and marks of spelling."""
-    from lxml import etree
-
     own = copy.deepcopy(properties)
     for child in list(own):
         if child.tag in (qn("w:lang"), qn("w:noProof")):
             own.remove(child)
-    return etree.tostring(own, encoding="unicode") if len(own) else ""
+    return own.xml if len(own) else ""
 
 
 def _characters(run: Any) -> Iterator[str]:
