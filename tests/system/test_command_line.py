@@ -131,7 +131,7 @@ def completed(script: str, *words: str) -> list[str]:
 
 def test_bash_completes_commands_and_options(capsys: pytest.CaptureFixture[str]) -> None:
     _, script, _ = run_here(capsys, "completion", "bash")
-    assert completed(script, "heedful", "tra") == ["translate", "train"]
+    assert completed(script, "heedful", "tra") == ["translate", "translate-file", "train"]
     assert completed(script, "heedful", "translate", "--beam") == ["--beam-size"]
 
 

@@ -50,6 +50,7 @@ class PretendedModel(Translator):
     saved = SimpleNamespace(description=SimpleNamespace(languages=Languages("en", "fr")))
 
     device = "cpu"
+    engine = "torch"  # pyright: ignore
     options = SearchOptions(beam_size=3)  # pyright: ignore
 
     def __init__(self, said: list[str]) -> None:

@@ -84,6 +84,7 @@ def wrong_values(bounds: Bounds) -> list[str]:
 OPTIONS = [(command, *option) for command in COMMANDS for option in bounded_options(command_named(command)).items()]
 NEEDED = {"prepare": ["--output=x"], "train": ["x", "--output=x"], "score": ["--source=x", "--target=x"]}
 NEEDED |= {"evaluate": ["--reference=x"], "compare": ["a", "b", "--reference=x"], "attention": ["A."]}
+NEEDED |= {"reproduce": ["table3", "x"], "translate-file": ["x", "--output=y"]}
 NEEDED |= {command: ["x"] for command in ("data", "plan", "average", "report", "runs", "curves")}
 
 

@@ -28,7 +28,7 @@ STEPS = 3
 """Steps that are timed, after one that is not."""
 CPU_FLOPS = 4e10
 """What a step on a CPU may take: about a second on a few cores."""
-_MOST_STEPS = 25
+_MOST_STEPS = 200
 """Whole steps that are timed at most."""
 _MATRIX = {"cpu": 1024, "cuda": 8192}
 """Size of the square matrices whose product says what a device can do at most."""
@@ -69,9 +69,9 @@ def timed_steps(data: Path, config: Config, *, device: torch.device, enough: flo
     for step in range(1, _MOST_STEPS + 1):
         batch = prepared.batches.step(step)
         took = seconds_of(lambda batch=batch: prepared.trainer.rehearse(batch), device)
-        if step > 1:  # the first one pays for starting up
+        if step > STEPS:  # the first ones pay for starting up
             tokens, seconds = tokens + batch.target_tokens, seconds + took
-        if step > STEPS and seconds > enough:
+        if tokens and seconds > enough:
             break
     return tokens, seconds
 
