@@ -18,7 +18,7 @@ from tests.commands import run_here
 
 import heedful
 from heedful.cli import main as commands
-from heedful.cli.main import COMMANDS, GROUPS, command_named, main, overview
+from heedful.cli.main import COMMANDS, GROUPS, _without_dashes, command_named, main, overview
 from heedful.presets import ALL, resolve
 
 
@@ -133,6 +133,13 @@ def test_bash_completes_commands_and_options(capsys: pytest.CaptureFixture[str])
     _, script, _ = run_here(capsys, "completion", "bash")
     assert completed(script, "heedful", "tra") == ["translate", "translate-file", "train"]
     assert completed(script, "heedful", "translate", "--beam") == ["--beam-size"]
+
+
+@pytest.mark.parametrize("dash", [["--input", "-", "--output", "-"], ["--input=-", "--output=-"]])
+def test_a_dash_is_standard_input_or_output(dash: list[str]) -> None:
+    assert list(_without_dashes(["translate", *dash, "--model", "m"])) == ["translate", "--model", "m"]
+    assert list(_without_dashes(["translate", "--input", "a", "--", "-"])) == ["translate", "--input", "a", "--", "-"]
+    assert list(_without_dashes(["translate", "--input"])) == ["translate", "--input"]
 
 
 def test_completion_is_installed_below_the_users_own_folder(

@@ -228,15 +228,20 @@ def test_an_export_is_kept_under_the_hash_of_its_model(
         cache.export_once(known_model(other), storage="int8", notice=str)
 
 
-def test_the_command_takes_it_by_itself_says_so_once_and_loads_no_torch(small: heedful.Translator) -> None:
+def test_the_command_takes_it_by_itself_says_so_once_and_loads_no_torch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     code = (
         "import os, sys\nos.environ.pop('HEEDFUL_ENGINE')\nfrom heedful.cli.main import main\n"
         "try:\n    main(['translate', '--device', 'cpu', 'Where is the nearest station?', 'I am allergic to nuts.'])\n"
         "except SystemExit:\n    pass\nsys.exit('torch' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, encoding="utf-8")
-    assert done.stdout == "Wo ist der nächste Bahnhof?\nIch bin allergisch gegen Nüsse.\n"
-    assert done.stderr == "CTranslate2 translates, in int8; --engine torch takes PyTorch, in float32\n"
+    for first in (True, False):
+        done = subprocess.run([sys.executable, "-c", code], check=not first, capture_output=True, encoding="utf-8")
+        assert done.stdout == "Wo ist der nächste Bahnhof?\nIch bin allergisch gegen Nüsse.\n"
+        assert ("en-de-small is made ready for CTranslate2 in int8, once" in done.stderr) is first
+        assert ("--engine torch translates with PyTorch" in done.stderr) is first
 
 
 def test_a_model_is_evaluated_with_it_when_that_is_asked_for(

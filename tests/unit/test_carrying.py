@@ -15,7 +15,9 @@ from heedful.text.carrying import Passage, differing_numerals, passage, pieces_o
 from heedful.text.profile import Profile, Side
 from heedful.text.sentences import layout
 
-ENGLISH = Side({"a": 9}, {"the": 9, "I": 8, "Tom": 5}, 0.5)
+ENGLISH = Side(
+    {"a": 9}, {"the": 9, "I": 8, "of": 7, "and": 7, "a": 6, "in": 6, "to": 6, "is": 6, "Tom": 5, "was": 5, "on": 4}, 0.5
+)
 PROFILE = Profile(ENGLISH, ENGLISH, 0.0, does_capitals=False)
 
 
@@ -153,6 +155,14 @@ def test_capitals_and_titles_are_given_as_sentences_are_written() -> None:
     assert [case_of(text) for text in ("OK", "STOP!", "A", "你好", "123", "Tom Met Mary Today")] == [
         None, "capitals", None, None, None, "title"]  # fmt: skip
     assert in_sentence_case("«ÄRGER» UND 5 TAGE", {}) == "«Ärger» und 5 tage"
+
+
+def test_where_nouns_have_capitals_a_sentence_of_nouns_is_no_title() -> None:
+    german = Side(dict.fromkeys("äöüß", 1000), {"ist": 9, "die": 8, "Hauptstadt": 5, "Deutschlands": 4, "in": 3}, 0.5)
+    text = "Berlin ist die Hauptstadt Deutschlands."
+    assert case_of(text) == "title"
+    assert passage(text, Profile(german, german, 0.0, does_capitals=False)) == Passage(text, text)
+    assert passage(text.upper(), Profile(german, german, 0.0, does_capitals=False)).case == "capitals"
 
 
 @pytest.mark.parametrize(

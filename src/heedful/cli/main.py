@@ -17,7 +17,7 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from heedful import __version__
@@ -125,12 +125,24 @@ def run_command(arguments: list[str]) -> None:
     from cyclopts import CycloptsError
 
     whole = "--help-all" in arguments
-    arguments = ["--help" if word == "--help-all" else word for word in arguments]
+    arguments = ["--help" if word == "--help-all" else word for word in _without_dashes(arguments)]
     try:
         app_of(name, whole_help=whole)(arguments, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         # On a line like every other mistake: a box would fold what somebody wants to search for.
         raise HeedfulError(f"{_mistyped(error, name)}\nheedful {name} --help shows what it takes") from None
+
+
+def _without_dashes(arguments: list[str]) -> Iterator[str]:
+    """Without --input - and --output -, by which people mean what is taken when neither is given."""
+    left = iter(arguments)
+    for word in left:
+        if word in ("--input", "--output"):
+            value = next(left, None)
+            if value != "-":
+                yield from (word,) if value is None else (word, value)
+        elif word not in ("--input=-", "--output=-"):
+            yield word
 
 
 def _mistyped(error: CycloptsError, name: str) -> str:

@@ -27,7 +27,8 @@ def export_once(saved: SavedModel, *, storage: str, notice: Callable[[str], obje
     """The folder of a model for CTranslate2; written now if it is not there yet, which is said."""
     place = cache_folder() / "ctranslate2" / _key(saved, storage)
     if not (place / "model.bin").is_file():
-        notice(f"{saved.run.name} is made ready for CTranslate2, once: {place}")
+        kept = f"{saved.run.name} is made ready for CTranslate2 in {storage}, once, and kept in {place.parent}"
+        notice(f"{kept}; --engine torch translates with PyTorch in float32 instead")
         write_ctranslate2(saved, place, storage=storage, overwrite=True)
         others = sorted(place.parent.glob("[0-9a-f]*"), key=lambda folder: folder.stat().st_mtime)
         for folder in others[:-_KEPT]:

@@ -119,15 +119,12 @@ class CTranslate2Search:
     def _engine(self) -> Any:
         """CTranslate2 with the model; None where torch must do, which is said."""
         try:
-            engine = self._loaded()
+            return self._loaded()
         except (ExportError, SearchError) as error:
             if self._only:
                 raise
             self._notice(f"PyTorch translates, and not CTranslate2: {error}")
             return None
-        if not self._only:
-            self._notice(f"CTranslate2 translates, in {self._computes}; --engine torch takes PyTorch, in float32")
-        return engine
 
     def _loaded(self) -> Any:
         import ctranslate2  # pyright: ignore[reportMissingImports]

@@ -171,6 +171,7 @@ def passage(sentence: str, profile: Profile | None = None, *, names: bool = True
     case, ours = None, {name for name, _ in words}
     if profile is not None and profile.does_capitals is False:
         case = case_of(NAME.sub("", given))
+        case = case if case != "title" or profile.source.has_titles else None
         given = in_sentence_case(given, profile.source.forms, keep=ours) if case else given
     return Passage(sentence, given, tuple(words), tuple(marks), case, _is_text(given, ours, profile))
 

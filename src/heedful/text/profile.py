@@ -30,6 +30,8 @@ _FUNCTION_WORDS = 150
 """The most frequent of them, by which a language is known."""
 _OFTEN = 100
 """A character that the training text has less often is taken for unknown: 19 ç in a million lines teach nothing."""
+_NOUNS = 0.2
+"""The share of frequent words with a capital from which on a language is taken to give it to every noun."""
 _SAMPLES = 40
 _FEWEST_WORDS, _MORE_WORDS, _FEWEST_LETTERS = 10, 60, 4
 """Of a text whose language is judged, and of what comes after it."""
@@ -54,6 +56,14 @@ class Side:
         for word in self.word_counts:  # the most frequent way comes first
             forms.setdefault(word.lower(), word)
         return {lower: word for lower, word in forms.items() if lower != word}
+
+    @functools.cached_property
+    def has_titles(self) -> bool:
+        """Whether capitals in the middle of a sentence are rare, so that many make a title: not where nouns have them.
+
+        Of the frequent words 40 % have one in German, 2 to 7 % in English and French.
+        """
+        return len(self.forms) < _NOUNS * len(self.word_counts)
 
     @functools.cached_property
     def function_words(self) -> frozenset[str]:
