@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # One thread for each test worker: two torch processes of two threads on two cores are many times slower than one.
 TEST_ENV := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE
-WORKERS ?= auto
+# One worker more than there are cores: many tests wait for processes, servers and a browser.
+WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-long test-gpu test-wheel lint format bench wheel clean
@@ -26,7 +27,7 @@ demo: $(STAMP) ## train, score and explain a model on generated text (4 minutes 
 	$(BIN)/heedful demo $(DEMO)
 
 test: $(STAMP) ## run the tests (a few minutes)
-	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) -m "not long"
+	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not long"
 
 test-long: $(STAMP) ## run the tests that take many minutes too
 	$(TEST_ENV) $(BIN)/python -m pytest -m long

@@ -35,12 +35,11 @@ from heedful.search.engine import Sentence
 from heedful.search.model_search import SLOTS, ModelSearch, in_half_precision
 from heedful.search.options import SearchOptions
 from heedful.training.batches import Batches, StepBatch, prefetched
-from heedful.training.distributed import World
 from heedful.training.flops import batch_flops
-from heedful.training.machine import device_name, fine_enough
+from heedful.training.machine import device_name
 from heedful.training.metrics import Results
-from heedful.training.setup import built_model
-from heedful.training.step import Trainer, precision_for
+from heedful.training.setup import trainer_alone
+from heedful.training.step import precision_for
 
 _PAIRS = 20_000
 _MEAN, _SPREAD, _SHORTEST, _LONGEST = 3.1, 0.6, 3, 120
@@ -166,12 +165,7 @@ def bench(config: Config, *, device: torch.device, seconds: float, report: Repor
 
 def _training(given: _Measuring) -> Work:
     config, corpus, device = given.config, given.corpus, given.device
-    precision = precision_for(config, device)
-    trainer = Trainer(built_model(config, corpus, precision), config, precision=precision, world=World())
-    batches = Batches(corpus, config.training, layout=trainer.model.attention.layout, device=device, world=World())
-    batches = batches.recut(fine_enough(trainer, batches, automatic=True, report=lambda _: None))
-    if trainer.captures:
-        trainer.accelerate()
+    trainer, batches = trainer_alone(config, corpus, device=device)
     warm_up = range(1, _WARM_UP[device.type] + 1)
     warm_up_seconds = given.once("training", lambda: [trainer.step(batches.step(step)) for step in warm_up])
     results, taken = Results(), []

@@ -27,11 +27,9 @@ from heedful.report.charts import Chart, Series
 from heedful.reproduction.drawing import chart_picture, shown
 from heedful.reproduction.records import Page, Record, markdown_table, new_record
 from heedful.search.scoring import forced_log_probabilities
-from heedful.training.batches import Batches, prefetched
-from heedful.training.distributed import World
-from heedful.training.machine import fine_enough
-from heedful.training.setup import built_model
-from heedful.training.step import Trainer, precision_for
+from heedful.training.batches import prefetched
+from heedful.training.setup import trainer_alone
+from heedful.training.step import Trainer
 
 WAYS = ("sinusoidal", "learned")
 _BINS = (0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0)
@@ -211,12 +209,7 @@ def _sentences(side: Side, places: np.ndarray) -> Sequence[np.ndarray]:
 
 
 def _trained(config: Config, corpus: Corpus, *, device: torch.device, report: Report) -> Trainer:
-    precision = precision_for(config, device)
-    trainer = Trainer(built_model(config, corpus, precision), config, precision=precision, world=World())
-    batches = Batches(corpus, config.training, layout=trainer.model.attention.layout, device=device, world=World())
-    batches = batches.recut(fine_enough(trainer, batches, automatic=True, report=lambda _: None))
-    if trainer.captures:
-        trainer.accelerate()
+    trainer, batches = trainer_alone(config, corpus, device=device)
     steps = config.training.steps
     with contextlib.closing(prefetched(batches, first=1, last=steps)) as source:
         for batch in source:

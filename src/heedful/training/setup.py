@@ -132,6 +132,17 @@ def prepared_run(task: Task, *, device: torch.device, world: World, translate: T
     return Prepared(task, trainer, batches.recut(count), validation)
 
 
+def trainer_alone(config: Config, corpus: Corpus, *, device: torch.device) -> tuple[Trainer, Batches]:
+    """A trainer and its batches without a run around them, for whoever measures or compares."""
+    precision = precision_for(config, device)
+    trainer = Trainer(built_model(config, corpus, precision), config, precision=precision, world=World())
+    batches = Batches(corpus, config.training, layout=trainer.model.attention.layout, device=device, world=World())
+    batches = batches.recut(fine_enough(trainer, batches, automatic=True, report=lambda _: None))
+    if trainer.captures:
+        trainer.accelerate()
+    return trainer, batches
+
+
 def _validation_corpus(task: Task, corpus: Corpus, report: Reporter) -> Corpus | None:
     """What the run is validated on; None where it is not."""
     training = task.config.training
