@@ -84,6 +84,11 @@ def test_scores_of_a_test_set_are_those_of_its_sums() -> None:
     assert scores["well-formed"] == pytest.approx(100 * 2 / 3)
 
 
+def test_without_a_short_sentence_there_is_no_score_of_short_ones() -> None:
+    long = tree(f"(ROOT (NP{' (NN dog)' * 41}))")
+    assert "F1, ≤ 40" not in {one.name for one in parse_counts([long], [long])}
+
+
 def test_an_output_without_brackets_has_a_precision_of_nothing() -> None:
     scores = {one.name: one.value for one in parse_counts([None], [tree(GOLD)])}
     assert (scores["precision"], scores["recall"], scores["F1"]) == (0, 0, 0)
