@@ -289,8 +289,10 @@ def _print(report: dict[str, Any], output: Path, seconds: float, *, task: Task) 
     if "held_out" in report:
         _print_held_out(out, report["held_out"], output)
     if "validation" not in report:
-        aside = "--valid-pairs 1000 puts some pairs aside for it"
-        out.print(f"note: no validation text was given; {task.files if task.target_vocabulary else aside}")
+        aside = (
+            f"{task.name} takes {task.files}" if task.target_vocabulary else "--valid-pairs 1000 puts some pairs aside"
+        )
+        out.print(f"note: no validation text was given; {aside}")
     out.print(f"{output} is ready ({seconds:.1f} s); `heedful data {output}` describes it")
     out.print("what to type next:", f"  heedful train {output} {task.training} --output run", sep="\n")
 
