@@ -115,12 +115,13 @@ def treebank(data: Path, name: str, output: Path, *, miniature: bool) -> Path:
 def prepared(trees: list[Tree], valid: Path, folder: Path) -> Path:
     """The corpus of these trees and new ones made of them."""
     corpus = folder / "corpus"
+    if (corpus / MANIFEST).exists():
+        return corpus
     for name, some in (("gum", trees), ("swapped", swapped(trees, SWAPPED * len(trees)))):
         write_file(folder / f"{name}.ptb", "\n".join(map(str, some)).encode(), error=HeedfulError)
-    if not (corpus / MANIFEST).exists():
-        files = ["--trees", folder / "gum.ptb", "--trees", f"{folder / 'swapped.ptb'}@{1 / SWAPPED:.4f}"]
-        files += ["--valid-trees", valid, "--output", corpus, "--overwrite"]
-        heedful("prepare", "--task", "parsing", *files, *PREPARED, "--quiet")
+    files = ["--trees", folder / "gum.ptb", "--trees", f"{folder / 'swapped.ptb'}@{1 / SWAPPED:.4f}"]
+    files += ["--valid-trees", valid, "--output", corpus, "--overwrite"]
+    heedful("prepare", "--task", "parsing", *files, *PREPARED, "--quiet")
     return corpus
 
 

@@ -91,7 +91,8 @@ def _ours(
     record = run_record(saved.run, samples=0)
     gold, scores = (given or _validation(record))[:most], dict[bool, list[Score]]()
     for constrained in (True, False):
-        parser, outputs = Parser(saved, device=device, constrained=constrained), list[str]()
+        # Read again: a search makes a model's weights what it needs.
+        parser, outputs = Parser(read_model(place), device=device, constrained=constrained), list[str]()
         for parses in parser.parses(tree.words for tree in gold):
             outputs.append(str(parses[0]))
             report("parsing" if constrained else "parsing, unconstrained", len(outputs), len(gold))
