@@ -48,7 +48,7 @@ CEILINGS = {
     "text": (13, 2380),
     "evaluation": (7, 830),
     "parsing": (5, 567),
-    "by themselves": (10, 1265),
+    "by themselves": (10, 1271),
 }
 LONGEST_FILE = 400
 # The door of the library re-exports from everywhere; any room may read the version it holds.

@@ -5,12 +5,14 @@ vocabulary is and what a score is. Training, search and pages know nothing of it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from heedful.config import SearchConfig
 from heedful.errors import TextError
 from heedful.evaluation.counts import Counted, system_counts
 from heedful.parsing.bracket_scores import parse_counts
 from heedful.parsing.trees import tree_from, tree_pairs
+from heedful.presets import PARSERS_SEARCH
 from heedful.text.closed_vocabulary import ClosedVocabulary
 from heedful.text.pairs import PairBlock, pair_blocks
 
@@ -34,6 +36,8 @@ class Task:
     """Made of the target's lines; None: subwords are learned, of both sides together if nobody asks otherwise."""
     unjudged: frozenset[str] = frozenset()
     """Rules of cleaning that are not for its pairs."""
+    search: SearchConfig = field(default_factory=SearchConfig)
+    """How a model is searched that no preset is named for."""
     only_trees: bool = False
     """Whether an output is searched for among the trees over the source's words."""
 
@@ -67,6 +71,7 @@ PARSING = Task(
     target_vocabulary=ClosedVocabulary.of_lines,
     # Short sentences come again with the same tree, and many have one shape: a treebank is taken as it is.
     unjudged=frozenset({"identical", "validation", "duplicate", "ratio"}),
+    search=SearchConfig(**PARSERS_SEARCH),
     only_trees=True,
 )
 TASKS = {task.name: task for task in (TRANSLATION, PARSING)}
