@@ -31,14 +31,14 @@ LAYERS = [
 ]
 # Files and lines that a room may have. A feature that needs more wants the room rebuilt first; then say so here.
 CEILINGS = {
-    "cli": (29, 4365),
+    "cli": (29, 4380),
     "demo": (5, 630),
-    "reproduction": (15, 2310),
-    "serve": (16, 1950),
+    "reproduction": (16, 2540),
+    "serve": (16, 1940),
     "report": (11, 1760),
     "export": (4, 370),
-    "planning": (6, 1120),
-    "training": (12, 1900),
+    "planning": (6, 1110),
+    "training": (12, 1910),
     "search": (21, 4110),
     "runs": (10, 1520),
     "prepare": (8, 1350),
@@ -47,8 +47,8 @@ CEILINGS = {
     "documents": (4, 480),
     "text": (13, 2390),
     "evaluation": (7, 830),
-    "parsing": (5, 560),
-    "by themselves": (10, 1250),
+    "parsing": (5, 570),
+    "by themselves": (10, 1280),
 }
 LONGEST_FILE = 400
 # The door of the library re-exports from everywhere; any room may read the version it holds.

@@ -76,7 +76,7 @@ def test_the_schedule_ends_with_the_minutes(data: Path, monkeypatch: pytest.Monk
     corpus = Corpus(data)
     room = fit._Room(corpus, 0.0, on_gpu=False, file=None, settings=())
     seconds = run.epochs * corpus.lengths.totals[1] * room.flops_a_token(run.config.model) / 2e9
-    assert 0.85 * 900 < seconds < 0.96 * 900
+    assert 0.85 * 900 < seconds < 0.98 * 900
     assert 8 <= run.steps // training.validation_steps <= 11
     peak = training.learning_rate_scale * (run.config.model.d_model * training.warmup_steps) ** -0.5
     assert peak == pytest.approx(fit._PEAK / run.config.model.d_model, rel=0.01)

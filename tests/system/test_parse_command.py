@@ -13,6 +13,8 @@ from tests.trained_toys import SMALL
 
 from heedful.cli.main import main
 from heedful.parsing.trees import read_trees, tree_from, tree_of
+from heedful.planning.fit import fitted_run
+from heedful.presets import preset
 
 NOUNS, VERBS = ["dog", "cat", "bird", "fox", "(", '"'], ["sees", "likes", "finds"]
 
@@ -75,6 +77,11 @@ def test_any_text_becomes_a_tree_over_its_words(trees: Path, capsys: pytest.Capt
         assert first is not None
         assert first.words == ("The", "dog", "(", "a", "cat", ")", "DOES", "N'T", "bark", "!", "🙂")
         assert all(tree_from(line) for line in lines if line)
+
+
+def test_minutes_are_fitted_to_a_treebank_too(trees: Path) -> None:
+    found = fitted_run(trees / "corpus", minutes=15, device=None, flops_per_second=1e13).config
+    assert found.search == preset("parser-small").make().search
 
 
 def test_trees_are_drawn(trees: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,15 +7,19 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.trained_toys import train_toy
+from tests.trained_toys import SMALL, train_toy
 from tests.training_toys import write_toy
 
 from heedful.cli.main import main
 
 
 def reproduce(*words: object) -> int:
+    return heedful("reproduce", *words, "--device", "cpu", "--quiet")
+
+
+def heedful(*words: object) -> int:
     try:
-        main(["reproduce", *map(str, words), "--device", "cpu", "--quiet"])
+        main([*map(str, words)])
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 1
     return 0
@@ -29,6 +33,23 @@ def corpus(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> Path:
     return train_toy(tmp_path_factory.mktemp("run"), steps=4)
+
+
+@pytest.fixture(scope="module")
+def treebank(tmp_path_factory) -> Path:
+    """A folder with dev.ptb, and parsers a and b of 12 trees and of 24 and 6 others."""
+    folder, nouns = tmp_path_factory.mktemp("trees"), ["dog", "(", '"', "cat"]
+    texts = [f"(ROOT (S (NP (DT the) (NN {nouns[n % 4]})) (VP (VBZ barks{n})) (. .)))" for n in range(48)]
+    texts = [text.replace("NN (", "NN -LRB-") for text in texts]
+    for name, few in (("dev", texts[:14]), ("a", texts[:12]), ("b", texts[:24]), ("made", texts[42:])):
+        (folder / f"{name}.ptb").write_text("\n".join(few), encoding="utf-8")
+    settings = [*SMALL, "training.steps=2", "training.average_last=1", "search.beam_size=2"]
+    for name, others in (("a", []), ("b", ["--trees", f"{folder}/made.ptb@0.5"])):
+        files = ["--trees", f"{folder}/{name}.ptb", *others, "--valid-trees", f"{folder}/dev.ptb"]
+        assert heedful("prepare", *files, "--output", f"{folder}/corpus-{name}", "--quiet") == 0
+        given = ["--preset", "parser-small", *(word for one in settings for word in ("--set", one)), "--quiet"]
+        assert heedful("train", f"{folder}/corpus-{name}", "--output", f"{folder}/{name}", *given) == 0
+    return folder
 
 
 def require_whole(folder: Path, subject: str) -> str:
@@ -67,6 +88,44 @@ def test_table_2_has_the_papers_rows_and_says_what_ours_were_trained_on(tmp_path
     assert "| **run** | corpus, " in text
 
 
+def test_table_4_has_the_papers_rows_ours_beside_a_baseline_and_a_curve(tmp_path: Path, treebank: Path) -> None:
+    dev = treebank / "dev.ptb"
+    asked = ("--reference", dev, "--baseline", dev, "--no-page")
+    for name in ("a", "b"):
+        assert reproduce("table4", treebank / name, *asked, "--output", tmp_path / name) == 0
+    assert reproduce("table4", tmp_path / "a", tmp_path / "b", "--output", tmp_path / "both") == 0
+    text = require_whole(tmp_path / "both", "table4")
+    assert "| Transformer (4 layers) | semi-supervised | 92.7 |" in text
+    assert "Not comparable" in text
+    assert "| **b** | b.ptb (24 trees), made.ptb (6 trees, × 0.5) | dev.ptb (14) |" in text
+    assert "| **dev** | the same trees | dev.ptb (14) | 100.00 [100.0, 100.0] |" in text
+    assert "F1 by the size of the treebank" in text
+    numbers = json.loads((tmp_path / "both" / "table4-2.json").read_text(encoding="utf-8"))
+    ours, other = numbers["found"]["systems"]
+    assert (ours["trees"], other["trees"]) == (24, 24)
+    values = {score["name"]: score["value"] for score in ours["scores"]}
+    assert values["well-formed"] == 100
+    assert {score["name"] for score in ours["unconstrained"]} == values.keys()
+
+
+def test_table_4_is_of_the_validation_trees_when_no_others_are_given(tmp_path: Path, treebank: Path) -> None:
+    assert reproduce("table4", treebank / "a", "--miniature", "--output", tmp_path / "out") == 0
+    text = require_whole(tmp_path / "out", "table4")
+    assert "its own validation trees (12)" in text
+    assert "A MINIATURE" in text
+
+
+def test_a_baseline_is_what_evaluate_printed(tmp_path: Path, treebank: Path, capsys) -> None:
+    dev, scores = treebank / "dev.ptb", tmp_path / "PCFG.json"
+    assert heedful("evaluate", "--task", "parsing", "--hypothesis", dev, "--reference", dev, "--json") == 0
+    scores.write_text(capsys.readouterr().out, encoding="utf-8")
+    asked = ("table4", treebank / "a", "--baseline", scores, "--miniature")
+    assert reproduce(*asked, "--reference", dev, "--output", tmp_path / "out") == 0
+    assert "| **PCFG** | the same trees | dev.ptb (14) | 100.00" in require_whole(tmp_path / "out", "table4")
+    assert reproduce(*asked, "--reference", treebank / "a.ptb", "--output", tmp_path / "other") == 2
+    assert "no scores of 12 parses" in capsys.readouterr().err
+
+
 def test_figures_are_those_of_a_model(tmp_path: Path, run: Path) -> None:
     assert reproduce("figures", run, "--output", tmp_path / "out") == 0
     assert "Like Figure 4" in require_whole(tmp_path / "out", "figures")
@@ -96,6 +155,9 @@ def test_rows_of_table_3_are_run_once_and_merged(tmp_path: Path, corpus: Path) -
         (("table3",), "needs a prepared corpus"),
         (("table3", "{corpus}", "--rows", "a-h1"), "either --steps or --minutes"),
         (("table3", "{corpus}", "--steps", "1", "--rows", "a-h3"), "there is no such row"),
+        (("table4",), "needs parsers' runs"),
+        (("table4", "{corpus}", "--source", "x"), "--source: for table2 alone"),
+        (("table4", "{corpus}", "--baseline", "x"), "give the --reference"),
         (("table1", "{corpus}"), "measured without any file"),
         (("table2", "{corpus}", "--source", "x"), "belong together"),
         (("figures", "nothing-like-this"), "no model of that name"),

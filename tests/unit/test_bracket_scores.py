@@ -56,6 +56,12 @@ def test_functions_indices_and_empty_nodes_do_not_count() -> None:
     assert tree(dressed) == tree(GOLD)
 
 
+def test_quotes_are_the_same_however_they_are_written() -> None:
+    gold = "(S (`` ``) (NN dog) ('' ''))"
+    for begin, end in (('"', '"'), ("“", "”"), ("``", "''")):
+        assert counts(f"(S (`` {begin}) (NN dog) ('' {end}))", gold).complete
+
+
 def test_a_bracket_that_stands_twice_must_be_found_twice() -> None:
     twice = "(ROOT (NP (NP (NN dog))))"
     assert counts("(ROOT (NP (NN dog)))", twice) == BracketCounts(matched=1, wanted=2, given=1, tagged=1, words=1)
@@ -82,6 +88,17 @@ def test_scores_of_a_test_set_are_those_of_its_sums() -> None:
     assert scores["F1, ≤ 40"] == pytest.approx(100 * 2 * 3 / (4 + 5))
     assert scores["complete match, ≤ 40"] == 0
     assert scores["well-formed"] == pytest.approx(100 * 2 / 3)
+
+
+def test_punctuation_counts_where_a_sentence_is_called_short() -> None:
+    at_most, more = (tree(f"(ROOT (NP{' (NN dog)' * count} (. .)))") for count in (39, 40))
+    (f1,) = (one for one in parse_counts([at_most, None], [at_most, more]) if one.name == "F1, ≤ 40")
+    assert f1.value == 100  # of the sentence of 40, without the one of 41 that has no parse
+
+
+def test_without_a_short_sentence_there_is_no_score_of_short_ones() -> None:
+    long = tree(f"(ROOT (NP{' (NN dog)' * 41}))")
+    assert "F1, ≤ 40" not in {one.name for one in parse_counts([long], [long])}
 
 
 def test_an_output_without_brackets_has_a_precision_of_nothing() -> None:

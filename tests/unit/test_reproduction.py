@@ -17,10 +17,11 @@ from torch.nn import functional as F
 
 from heedful.data.corpus import Corpus
 from heedful.errors import ReportError, SearchError
+from heedful.evaluation.translation_scores import Score
 from heedful.files import write_json
 from heedful.presets import preset
 from heedful.report.charts import Chart, Series
-from heedful.reproduction import positions, table2
+from heedful.reproduction import positions, table2, table4
 from heedful.reproduction.complexity import (
     counted_operations,
     crossing,
@@ -211,6 +212,22 @@ def test_true_operations_are_those_of_every_batch_of_the_run(tmp_path: Path) -> 
     size = record.description.vocab_size
     exact = sum(batch_flops(config.model, vocab_size=size, lengths=lengths) for lengths in taken)
     assert table2.training_cost(record).true_flops == pytest.approx(exact, rel=0.03)
+
+
+def parsed(trees: int | None, f1: float, kind: str = "Transformer", scored_on: str = "dev") -> table4.Parsed:
+    return table4.Parsed("run", kind, "", trees, scored_on, 9, [Score("precision", 1.0, "s"), Score("F1", f1, "s")])
+
+
+def test_a_learning_curve_has_a_line_for_each_parser_and_test_set() -> None:
+    found = [parsed(40, 70.0), parsed(10, 50.0), parsed(10, 30.0, "PCFG"), parsed(40, 71.0, scored_on="test")]
+    chart = table4._chart([*found, parsed(None, 99.0)])
+    assert chart is not None
+    assert {one.name: one.points for one in chart.series} == {
+        "Transformer, dev": [(10, 50.0), (40, 70.0)],
+        "PCFG, dev": [(10, 30.0)],
+        "Transformer, test": [(40, 71.0)],
+    }
+    assert table4._chart([parsed(10, 50.0), parsed(10, 60.0, "PCFG")]) is None  # one size is no curve
 
 
 WORDS = ["The", "Law", "was", "old,", "but", "its", "end", "came."]

@@ -16,10 +16,9 @@ from heedful.errors import CheckpointError, ScoreError
 from heedful.evaluation.counts import Counted
 from heedful.evaluation.significance import LEVEL, comparisons
 from heedful.evaluation.translation_scores import with_interval
-from heedful.parsing.trees import Tree, read_trees
+from heedful.parsing.trees import Tree, read_parses, read_trees
 from heedful.runs.saved import task_of
 from heedful.tasks import PARSING, TRANSLATION
-from heedful.text.reading import read_lines
 
 
 def is_parsing(task: str | None, models: Sequence[str]) -> bool:
@@ -61,7 +60,7 @@ def evaluate_parses(
         require_place(output, overwrite=overwrite)
     measured: dict[str, Any] = {"search": None, "speed": None}
     if hypothesis is not None:
-        outputs = _lines(hypothesis, len(gold))
+        outputs = read_parses(hypothesis, len(gold))
     else:
         outputs, measured = _of_model(gold, model, search, constrained=not unconstrained, quiet=quiet)
         if output is not None:
@@ -100,7 +99,7 @@ def compare_parses(
     gold, rows = read_trees(reference), list[list[Counted]]()
     for path in (a, b):
         if path in files:
-            outputs = _lines(path, len(gold))
+            outputs = read_parses(path, len(gold))
         else:
             model = dataclasses.replace(running, model=str(path))
             outputs, _ = _of_model(gold, model, search, constrained=True, quiet=quiet)
@@ -114,12 +113,6 @@ def compare_parses(
         **drawn,
     }
     print_result(facts, as_json=as_json, show=print_comparison)
-
-
-def _lines(path: Path, count: int) -> list[str]:
-    """A file of parses: one a line, whatever it says, or trees of any lines."""
-    lines = read_lines(path)
-    return lines if len(lines) == count else [str(tree) for tree in read_trees(path)]
 
 
 def _of_model(

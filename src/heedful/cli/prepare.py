@@ -21,7 +21,7 @@ from heedful.prepare.encoding import SAMPLE_PAIRS
 from heedful.prepare.pipeline import prepare as make_corpus
 from heedful.prepare.request import BOUNDS, Request
 from heedful.runs.folder import bundled_models
-from heedful.tasks import PARSING, TASKS
+from heedful.tasks import PARSING, TASKS, Task
 from heedful.text import pairs
 from heedful.text.augmentation import KINDS
 from heedful.text.cleaning import Rules
@@ -166,7 +166,7 @@ def prepare(
     if as_json:
         print_json(report)
     elif not quiet:
-        _print(report, output, time.monotonic() - began)
+        _print(report, output, time.monotonic() - began, task=learned)
 
 
 def _corpora(
@@ -257,7 +257,7 @@ def _is_there(path: Path | str) -> bool:
     return os.path.exists(path)  # noqa: PTH110 (Path.exists raises for a name that is too long to be one)
 
 
-def _print(report: dict[str, Any], output: Path, seconds: float) -> None:
+def _print(report: dict[str, Any], output: Path, seconds: float, *, task: Task) -> None:
     out = console()
     counts = report["pairs"]
     if len(report["corpora"]) > 1:
@@ -289,9 +289,12 @@ def _print(report: dict[str, Any], output: Path, seconds: float) -> None:
     if "held_out" in report:
         _print_held_out(out, report["held_out"], output)
     if "validation" not in report:
-        out.print("note: no validation text was given; --valid-pairs 1000 puts some pairs aside for it")
+        aside = (
+            f"{task.name} takes {task.files}" if task.target_vocabulary else "--valid-pairs 1000 puts some pairs aside"
+        )
+        out.print(f"note: no validation text was given; {aside}")
     out.print(f"{output} is ready ({seconds:.1f} s); `heedful data {output}` describes it")
-    out.print("what to type next:", f"  heedful train {output} --minutes 15 --output run", sep="\n")
+    out.print("what to type next:", f"  heedful train {output} {task.training} --output run", sep="\n")
 
 
 def _example(entry: dict[str, Any]) -> str:

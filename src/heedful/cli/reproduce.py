@@ -18,17 +18,19 @@ from heedful.runs.folder import DEFAULT_MODEL
 if TYPE_CHECKING:
     from heedful.reproduction.records import Page, Record
 
-Subject = Literal["table1", "dot-product", "positions", "table2", "table3", "figures"]
+Subject = Literal["table1", "dot-product", "positions", "table2", "table3", "table4", "figures"]
 _TAKES: dict[str, tuple[str, ...]] = {
     "table1": (),
     "dot-product": (),
     "positions": ("steps",),
     "table2": ("source", "reference"),
     "table3": ("steps", "minutes", "batch_tokens", "rows", "seeds", "keep_models"),
+    "table4": ("reference", "baseline"),
     "figures": (),
 }
 """The options that only some subjects have a use for."""
-_PLACES = {"positions": "a prepared corpus", "table2": "runs", "table3": "a prepared corpus", "figures": "a model"}
+_PLACES = {"positions": "a prepared corpus", "table2": "runs", "table3": "a prepared corpus", "table4": "parsers' runs"}
+_PLACES |= {"figures": "a model"}
 _TOKENS = 25_000
 _SHRINK = 16
 """What a miniature's sizes are divided by."""
@@ -47,6 +49,7 @@ def reproduce(
     keep_models: Flag = False,
     source: Path | None = None,
     reference: Path | None = None,
+    baseline: Path | None = None,
     miniature: Flag = False,
     no_page: Flag = False,
     overwrite: Overwrite = False,
@@ -59,14 +62,15 @@ def reproduce(
 
     `table1` is what layers cost, what must wait in them, and how far a signal travels. `dot-product` is the argument
     for scaled dot products, and `positions` the one for sinusoids, on a corpus. `table2` is BLEU and training cost of
-    runs, `table3` every variation of the base model, trained on a corpus, and `figures` what heads of a model attend
-    to. Each leaves a folder: a page of Markdown, its pictures, the numbers as JSON, the command.
+    runs, `table3` every variation of the base model, trained on a corpus, `table4` F1 of parsers, and `figures` what
+    heads of a model attend to. Each leaves a folder: a page of Markdown, its pictures, the numbers as JSON, the
+    command.
 
     Args:
-        subject: table1, dot-product, positions, table2, table3 or figures.
-        places: The corpus (positions, table3), the runs (table2) or the model (figures) to measure with. Or what
-            earlier commands wrote, their JSON or their folders: they are put on one page, and nothing is measured
-            (table3 also runs the rows that are missing, if a corpus is among them).
+        subject: table1, dot-product, positions, table2, table3, table4 or figures.
+        places: The corpus (positions, table3), the runs (table2, table4) or the model (figures) to measure with. Or
+            what earlier commands wrote, their JSON or their folders: they are put on one page, and nothing is
+            measured (table3 also runs the rows that are missing, if a corpus is among them).
         output: The folder; reproduction/SUBJECT-DATE when not given. table3 goes on with what is there.
         steps: table3: steps of each row. positions: steps of both models; 3,000 when not given.
         minutes: table3: train each row for so long instead.
@@ -75,7 +79,10 @@ def reproduce(
         seeds: table3: train each row so often, with other seeds; once when not given, and base always 4 times.
         keep_models: table3: keep the models of rows that are done; they are large.
         source: table2: a text to translate; each run's own validation text when not given.
-        reference: table2: how it should be translated.
+        reference: table2: how it should be translated. table4: the trees to score on; each run's own validation trees
+            when not given.
+        baseline: table4: another parser's trees for the reference's sentences, or their scores as JSON by `heedful
+            evaluate`. With one run it counts as trained on the same trees.
         miniature: Everything tiny, to see in seconds that it works; its numbers say nothing of the paper.
         no_page: Measure only, without the page and its pictures, to draw them elsewhere.
 
@@ -84,7 +91,7 @@ def reproduce(
         heedful reproduce table3 corpus --minutes 2 --rows base --rows a-h1 --output reproduction/table3
     """
     given = {"steps": steps, "minutes": minutes, "batch_tokens": batch_tokens, "rows": rows, "seeds": seeds}
-    given |= {"keep_models": keep_models, "source": source, "reference": reference}
+    given |= {"keep_models": keep_models, "source": source, "reference": reference, "baseline": baseline}
     _require_useful(subject, given, places)
     output = output or Path("reproduction") / f"{subject}-{datetime.now(UTC).date().isoformat()}"
     written = [place for place in places if _is_written(place, subject)]
@@ -149,11 +156,11 @@ def _require_useful(subject: str, given: dict[str, Any], places: Sequence[Path])
         if value and name not in _TAKES[subject]:
             takers = ", ".join(taker for taker, names in _TAKES.items() if name in names)
             raise HeedfulError(f"--{name.replace('_', '-')}: for {takers} alone, and this is {subject}")
-    if not places and subject in ("positions", "table2", "table3"):
+    if not places and subject in ("positions", "table2", "table3", "table4"):
         raise HeedfulError(f"heedful reproduce {subject} needs {_PLACES[subject]}, or what it wrote before")
     if places and subject not in _PLACES and not all(_is_written(place, subject) for place in places):
         raise HeedfulError(f"{subject} is measured without any file, or drawn from the JSON that it wrote: {places[0]}")
-    if (given["source"] is None) != (given["reference"] is None):
+    if subject == "table2" and (given["source"] is None) != (given["reference"] is None):
         raise HeedfulError("--source and --reference belong together: what to translate, and how it should be")
     for place in places:
         if not place.exists() and subject not in ("table2", "figures"):  # these may be names of models
@@ -187,6 +194,11 @@ def _subject(asked: _Asked) -> tuple[Callable[[], Record], Callable[[Sequence[Re
 
         test = (asked.given["source"], asked.given["reference"]) if asked.given["source"] else None
         return lambda: measured_table2(asked.new, test=test, device=asked.device, **common), table2_page
+    if asked.subject == "table4":
+        from heedful.reproduction.table4 import measured_table4, table4_page
+
+        common |= {name: asked.given[name] for name in ("reference", "baseline")} | {"miniature": asked.miniature}
+        return lambda: measured_table4(asked.new, device=asked.device, **common), table4_page
     if asked.subject == "figures":
         from heedful.reproduction.figures import figures_page, measured_figures
 

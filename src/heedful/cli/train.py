@@ -11,9 +11,11 @@ from pathlib import Path
 from heedful.cli.options import Configured, Device, Flag, Minutes, Overwrite, Threads
 from heedful.cli.terminal import say
 from heedful.config import Config
+from heedful.data.manifest import read_manifest
 from heedful.errors import HeedfulError
 from heedful.presets import preset_named, resolve
 from heedful.runs.descriptions import RUN, read_run
+from heedful.tasks import TASKS
 
 
 def train(
@@ -93,7 +95,7 @@ def train(
     on = ["--device", device] if device != "auto" else []
     on += ["--threads", str(threads)] if threads is not None else []
     again = shlex.join(["heedful", "train", str(data), "--output", str(output), *on, "--resume"])
-    with TrainingDisplay(quiet=quiet, again=again) as display:
+    with TrainingDisplay(quiet=quiet, again=again, uses=TASKS[read_manifest(data).task].uses) as display:
         run_training(task, report=display, translate=greedy_translations)
     if display.interrupted:
         raise SystemExit(130)  # what waits for a finished model must not go on

@@ -13,6 +13,7 @@ import shlex
 import shutil
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Self
 
@@ -27,6 +28,7 @@ from heedful.config import TrainingConfig
 from heedful.evaluation.translation_scores import perplexity
 from heedful.report.charts import duration_text
 from heedful.runs.metrics import TrainLine, ValidationLine
+from heedful.tasks import TRANSLATION
 from heedful.training import events
 
 REFRESH = 0.2
@@ -42,10 +44,11 @@ _NARROWEST_BAR, _WIDEST_BAR = 8, 40
 class TrainingDisplay:
     """Prints what a run reports."""
 
-    def __init__(self, *, quiet: bool, again: str = "") -> None:
-        """``again``: the command that goes on with the run, to be shown to somebody who stopped it."""
+    def __init__(self, *, quiet: bool, again: str = "", uses: Sequence[str] = TRANSLATION.uses) -> None:
+        """``again``: the command that goes on with the run, to be shown to somebody who stopped it; ``uses``: what to
+        do with its model, as a `Task` says it."""
         self._console: Console = console(stderr=True)
-        self._quiet, self._again = quiet, again
+        self._quiet, self._again, self._uses = quiet, again, uses
         self._live: Live | None = None
         self._updated = 0.0
         self._training = TrainingConfig()
@@ -217,8 +220,8 @@ class TrainingDisplay:
         if event.state == "interrupted":
             self._say(f"to go on:\n  {self._again}")
             return
-        self._say(f"what to type next:\n  heedful translate --model {run}")
-        self._say(f"  heedful evaluate --model {run} --source FILE --reference FILE\n  heedful report {run}")
+        uses = (f"  heedful {one.replace('RUN', run)}" for one in (*self._uses, "report RUN"))
+        self._say("\n".join(["what to type next:", *uses]))
 
     def _say(self, text: str, *, style: str | None = None) -> None:
         self._console.print(text, style=style, soft_wrap=True)

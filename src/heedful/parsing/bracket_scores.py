@@ -84,7 +84,7 @@ def _folded(word: str) -> str:
 
 
 def parse_counts(outputs: Sequence[Tree | None], references: Sequence[Tree]) -> list[Counted]:
-    """F1, precision, recall, complete match and tagging of all sentences and of short ones; and how many are trees."""
+    """F1, precision, recall, complete match and tagging of all sentences and of short ones; how many are trees."""
     if len(outputs) != len(references):
         raise ScoreError(f"{len(outputs):,} parses and {len(references):,} reference trees: each needs its own")
     if not outputs:
@@ -100,9 +100,10 @@ def parse_counts(outputs: Sequence[Tree | None], references: Sequence[Tree]) -> 
     }
     counted = [Counted(name, _SIGNATURE, rows, score) for name, score in scores.items()]
     at_most = f"{_SIGNATURE}|words:1-{_SHORT}"
-    counted += [
-        Counted(f"{name}, ≤ {_SHORT}", at_most, rows * short, scores[name]) for name in ("F1", "complete match")
-    ]
+    if short.any():
+        counted += [
+            Counted(f"{name}, ≤ {_SHORT}", at_most, rows * short, scores[name]) for name in ("F1", "complete match")
+        ]
     trees = Counted("well-formed", _SIGNATURE, rows, lambda sums: _share(sums[..., _VALID], sums[..., _SENTENCES]))
     return [*counted, trees]
 

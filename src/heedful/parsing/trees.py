@@ -20,7 +20,7 @@ from pathlib import Path
 from heedful.background import in_background
 from heedful.errors import TextError
 from heedful.text.pairs import PairBlock, ParallelText
-from heedful.text.reading import BadLine, line_blocks
+from heedful.text.reading import BadLine, line_blocks, read_lines
 
 CLOSE = ")"
 _EMPTY = "-NONE-"
@@ -122,6 +122,12 @@ def read_trees(path: Path) -> list[Tree]:
     if not trees:
         raise TextError(f"{path} has no trees in it")
     return trees
+
+
+def read_parses(path: Path, count: int) -> list[str]:
+    """A file with so many parses: one a line, whatever it says, or trees over any lines."""
+    lines = read_lines(path)
+    return lines if len(lines) == count else [str(tree) for tree in read_trees(path)]
 
 
 def tree_from(text: str) -> Tree | None:

@@ -26,6 +26,7 @@ from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus, Lengths
 from heedful.errors import PlanError
 from heedful.presets import parameter_count, resolve
+from heedful.tasks import TASKS
 from heedful.training.flops import batch_flops
 
 if TYPE_CHECKING:
@@ -121,8 +122,9 @@ def fitted_run(
     began = time.monotonic() if began is None else began
     corpus = Corpus(data, verify=False)
     room = _Room(corpus, 60 * minutes, device is None or device.type == "cuda", file, tuple(settings))
-    text = DataConfig(vocab_size=corpus.manifest.vocabularies.target.size)
-    candidates = [room.resolved(Config(model=model, data=text)) for model in _models(room)]
+    vocabularies, search = corpus.manifest.vocabularies, TASKS[corpus.manifest.task].search
+    text = DataConfig(vocab_size=max(vocabularies.source.size, vocabularies.target.size))
+    candidates = [room.resolved(Config(model=model, data=text, search=search)) for model in _models(room)]
     if device is not None:
         first = candidates[min(_FIRST, len(candidates) - 1)]
         timed = _with_batches(room, first, tokens=0)

@@ -191,7 +191,8 @@ def _planned(checked: _Checked, speed: Speed) -> Plan:
 def _notes(checked: _Checked, *, steps: int, few_tokens: float | None) -> Iterator[str]:
     """What does not stop a run, and is better known."""
     corpus, schedule, training, output = checked.corpus, checked.schedule, checked.config.training, checked.output
-    size, wanted = corpus.manifest.vocabularies.target.size, checked.config.data.vocab_size
+    vocabularies, wanted = corpus.manifest.vocabularies, checked.config.data.vocab_size
+    size = max(vocabularies.source.size, vocabularies.target.size)
     if size != wanted:
         yield f"the corpus has {size:,} subwords; data.vocab_size = {wanted} is not used"
     if training.validation_steps and "valid" not in corpus.manifest.splits:

@@ -60,6 +60,8 @@ class Trained:
     corpus: str
     pairs: int
     steps: int
+    size: str = ""
+    """Of the model and its batches, in words."""
 
 
 class _Pairs(Corpus):
@@ -92,7 +94,9 @@ def measured_positions(
     """Everything that the page shows."""
     config = configuration(miniature=miniature, steps=steps)
     found = extrapolated(data, config, device=device, report=report)
-    known = Trained(data.resolve().name, len(Corpus(data, verify=False)), config.training.steps)
+    sizes = f"{config.model.decoder_layers} layers of {config.model.d_model} (feed-forward {config.model.d_ff})"
+    size = f"{sizes}, batches of {config.training.target_tokens:,} tokens"
+    known = Trained(data.resolve().name, len(Corpus(data, verify=False)), config.training.steps, size)
     return new_record("positions", device=device, command=command, extrapolated=found, trained=[known])
 
 
@@ -109,7 +113,7 @@ def positions_page(records: Sequence[Record]) -> Page:
         )
         text += [
             f"## {record.where}\n",
-            f"Trained for {trained}.\n",
+            f"Trained for {trained}{f': {known.size}' if known.size else ''}.\n",
             shown({name: chart.title}),
             _table(found),
             _verdict(found),

@@ -49,8 +49,9 @@ class SavedModel:
     def target_subwords(self) -> Subwords:
         """For what needs a model that writes text."""
         if not isinstance(self.target_vocabulary, Subwords):
-            task = self.description.task
-            raise CheckpointError(f"{self.run} was trained for {task}, and writes no text: `heedful parse` takes it")
+            task = TASKS[self.description.task]
+            used = f"`heedful {task.uses[0].split()[0]}` takes it"
+            raise CheckpointError(f"{self.run} was trained for {task.name}, and writes no text: {used}")
         return self.target_vocabulary
 
     @property

@@ -14,6 +14,7 @@ from heedful.model.transformer import Transformer
 from heedful.runs.saved import SavedModel
 from heedful.search.model_search import SLOTS, ModelSearch, in_half_precision
 from heedful.search.tree_shape import TreeShape
+from heedful.tasks import TASKS
 from heedful.text.subwords import Subwords
 
 _PRECISIONS = ("float32", "float64", "bfloat16")
@@ -42,8 +43,8 @@ def put_on_torch(
     threads: int | None = None,
     constrained: bool = True,
 ) -> OnTorch:
-    """Put models onto a device. ``threads``: those of the whole process, from now on. ``constrained``: what is no text
-    must be a tree over its sentence's words.
+    """Put models onto a device. ``threads``: those of the whole process, from now on. ``constrained``: a parser's
+    output is a tree over its sentence's words.
     """
     place = chosen_device(device, error=SearchError)
     precision = _precision(precision, place)
@@ -61,7 +62,8 @@ def put_on_torch(
     models = [placed(own.model) for own in saved]
     target, graphs = saved[0].target_vocabulary, place.type == "cuda"
     subwords = target.id_bytes if isinstance(target, Subwords) else ()
-    shape = TreeShape(target.tokens, device=place) if constrained and not subwords else None
+    only_trees = constrained and TASKS[saved[0].description.task].only_trees
+    shape = TreeShape(target.tokens, device=place) if only_trees else None
     computing = {"batch_size": batch_size, "half": half, "graphs": graphs}
     search = ModelSearch(*models, **computing, subwords=subwords, constraint=shape)
     return OnTorch(place, precision, batch_size or SLOTS[place.type], models, search)
