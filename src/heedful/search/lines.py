@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from heedful.evaluation.alignments import Links, Word, located_words, words_of
+from heedful.runs.descriptions import RunDescription
 from heedful.runs.lists import languages
-from heedful.runs.saved import SavedModel
 from heedful.search.attention_maps import Read, word_links
 from heedful.search.sentence import Hypothesis
 from heedful.text.carrying import Passage, Piece, passage, pieces_of
@@ -75,6 +75,12 @@ def errands_of(line: Line, place: int, *, first: int) -> Iterator[Errand]:
         number += len(parts)
 
 
+def codes(description: RunDescription) -> Languages:
+    """Those of the languages that a model translates between, as far as it says."""
+    spoken = languages(description)
+    return (spoken.source, spoken.target) if spoken else (None, None)
+
+
 @dataclass(frozen=True)
 class Around:
     """What must be known of a model to take its text apart."""
@@ -85,12 +91,6 @@ class Around:
     languages: Languages
     most: int
     """Subwords of a part."""
-
-    @classmethod
-    def of(cls, saved: SavedModel, *, most: int) -> Around:
-        spoken = languages(saved.description)
-        codes = (spoken.source, spoken.target) if spoken else (None, None)
-        return cls(saved.source_subwords, saved.profile, codes, most)
 
     @property
     def split(self) -> Split:
@@ -115,7 +115,8 @@ def next_try(errand: Errand, found: list[Translation], around: Around, *, number
     """The translations of an errand; or the errand as it is tried once more, where something went wrong with them.
 
     Where a name got lost and there are none, with nothing in the place of what is carried. Where the best has a number
-    or a name wrong, with that carried too, and this is kept if it mends that. ``numbers``: whether they are looked at.
+    or a name wrong, with that carried too, and this is kept if it mends that. ``numbers``: whether they are looked
+    at; not where the text goes as it is, or the search was asked for some or forbidden them.
     """
     own, first = errand.passage, errand.first
     if not found and first is None:

@@ -31,6 +31,7 @@ from heedful.search.lines import (
     Errand,
     Line,
     Translation,
+    codes,
     errands_of,
     line_links,
     line_of,
@@ -91,7 +92,7 @@ class Translator:
         """
         require_alike((saved, *others))
         self.saved, self.all_saved, self._notice = saved, (saved, *others), notice
-        self._language = language_check(saved)
+        self._language, self._codes = language_check(saved), codes(saved.description)
         running: dict[str, Any] = {"precision": precision, "batch_size": batch_size, "threads": threads}
         self.search: Search
         if takes_ctranslate2(engine, self.all_saved, device=device, precision=precision):
@@ -206,9 +207,9 @@ class Translator:
             yield from self._block(apart, options, prefix=prefix, first=first, as_is=as_is)
             first += len(block)
 
-    @functools.cached_property
+    @property
     def _around(self) -> Around:
-        return Around.of(self.saved, most=MOST_SOURCE_TOKENS)
+        return Around(self.saved.source_subwords, self.saved.profile, self._codes, MOST_SOURCE_TOKENS)
 
     def _tell(self, texts: Sequence[str], lines: Sequence[Line], first: int, *, as_is: bool) -> None:
         """Notice what a user should know of the input."""
@@ -228,7 +229,6 @@ class Translator:
         errands = [errand for number, line in enumerate(lines) for errand in errands_of(line, number, first=first)]
         forced = tuple(self.saved.target_subwords.encode([prefix])[0].tolist())
         translated: list[dict[int, list[Translation]]] = [{} for _ in lines]
-        # Numbers that are asked for, or forbidden, are the search's.
         asked = "".join([prefix, *options.forbidden, *itertools.chain(*options.glossary)])
         numbers, ready = not as_is and not any(map(str.isdigit, asked)), 0
         while ready < len(lines):
