@@ -141,7 +141,7 @@ def text_share(translator: heedful.Translator, texts: list[str]) -> float:
         return call
 
     module: Any = translator_module
-    names = ("line_of", "put_back", "line_translations", "without_names")
+    names = ("line_of", "put_back", "line_translations", "next_try")
     before = {name: getattr(module, name) for name in names}
     for name in names:
         setattr(module, name, timed(before[name]))

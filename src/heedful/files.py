@@ -169,11 +169,12 @@ def write_file(path: Path, content: bytes, *, error: _ErrorType) -> Path:
     return path
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Replace a JSON file of a folder that is ours; what a killed process left of one is replaced with it."""
+def write_json(path: Path, value: Any, *, indent: int | None = 1) -> None:
+    """Replace a JSON file of a folder that is ours, or what a killed process left of one; without indent as a line."""
+    separators = None if indent else (",", ":")
     hidden = path.with_name(f".{path.name}.writing")
     with hidden.open("w", encoding="utf-8", errors="backslashreplace") as file:
-        json.dump(value, file, indent=1, ensure_ascii=False)
+        json.dump(value, file, indent=indent, ensure_ascii=False, separators=separators)
         file.write("\n")
         file.flush()
         os.fsync(file.fileno())

@@ -46,7 +46,7 @@ class Pinned:
 PINNED: dict[str, Pinned] = {
     "de-en-small": Pinned(
         "abe02e7f1712d883aed488ecbfc6baabba78d80e10fd592f3c9ca6842a930883",
-        "e13459f4fecd25a22267d28a179f115c5a7c2cc648cd3fb278df42d2e334657b",
+        "ab2228be2de6d964019842f36238f1de44be942b4c48aca146a29e4b80f95ce1",
         {
             "Wo ist der nächste Bahnhof?": "Where's the nearest station?",
             "Die Kanzlerin wies Forderungen nach vorgezogenen Wahlen zurück.": (
@@ -60,7 +60,7 @@ PINNED: dict[str, Pinned] = {
     ),
     "en-de-small": Pinned(
         "3c5cd1db4f15e59642c3bbe8a95fd9ad8ec36b691da8e8ee56c29d9ec650cc8f",
-        "65e7f1ee58e359b78982ff83b44def177eb449c96fe623c49a3017029922df49",
+        "3c1f3e9e1f7069c76bbbe73b96dd28f1ca0949181f76a5561701e896ce416208",
         {
             "Where is the nearest station?": "Wo ist der nächste Bahnhof?",
             "I have never been so tired in my life.": "Ich war noch nie so müde in meinem Leben.",

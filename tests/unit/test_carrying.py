@@ -11,13 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.text.capitals import case_of, in_case, in_sentence_case
-from heedful.text.carrying import Passage, differing_numerals, passage, pieces_of, put_back
+from heedful.text.carrying import Passage, passage, pieces_of, put_back
+from heedful.text.numbers import differing_numerals
 from heedful.text.profile import Profile, Side
 from heedful.text.sentences import layout
 
-ENGLISH = Side(
-    {"a": 9}, {"the": 9, "I": 8, "of": 7, "and": 7, "a": 6, "in": 6, "to": 6, "is": 6, "Tom": 5, "was": 5, "on": 4}, 0.5
-)
+ENGLISH = Side({"a": 9}, {"the": 9, "I": 8, "Tom": 5, "best": 3, "way": 2, "and": 2, "see": 2, "home": 2, "to": 2}, 0.5)
 PROFILE = Profile(ENGLISH, ENGLISH, 0.0, does_capitals=False)
 
 
@@ -154,7 +153,11 @@ def test_capitals_and_titles_are_given_as_sentences_are_written() -> None:
     assert passage("NASA is here.", PROFILE).given == "NASA is here."
     assert [case_of(text) for text in ("OK", "STOP!", "A", "你好", "123", "Tom Met Mary Today")] == [
         None, "capitals", None, None, None, "title"]  # fmt: skip
-    assert in_sentence_case("«ÄRGER» UND 5 TAGE", {}) == "«Ärger» und 5 tage"
+    assert passage("Ask Anna Baker now", PROFILE).given == "Ask Anna Baker now", "no word has a capital that it lacks"
+    german = Side({}, {"das": 9, "ist": 8, "Haus": 5, "treffen": 3, "Tag": 2}, 0.5)
+    title = "Das Treffen ist am Haus"
+    assert passage(title, Profile(german, german, 0.0, does_capitals=False)).given == title, "German has no titles"
+    assert in_sentence_case("«ÄRGER» UND 5 TAGE", str) == "«Ärger» und 5 tage"
 
 
 def test_where_nouns_have_capitals_a_sentence_of_nouns_is_no_title() -> None:

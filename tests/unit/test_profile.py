@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.commands import run_here
 
-from heedful.text.profile import PROFILE, LanguageCheck, Profile, Side, profile_of, read_profile
+from heedful.text.profile import PROFILE, LanguageCheck, Profile, Side, given_away, profile_of, read_profile
 
 ENGLISH = [
     "the",
@@ -118,3 +118,19 @@ def test_an_empty_text_has_a_profile_too() -> None:
     nothing = profile_of([], {"source": {}, "target": {}})
     assert nothing == Profile(Side({}, {}, 0.0), Side({}, {}, 0.0), 0.0)
     assert not list(LanguageCheck(nothing).problems(["Any text is as good as any other to one who has read nothing."]))
+
+
+def test_a_word_that_is_not_frequent_has_the_form_that_takes_fewer_subwords() -> None:
+    side = Side({}, {"die": 9, "Stadt": 5, "gut": 3}, 0.5)
+    lengths = {"Garten": 1, "garten": 2, "laufen": 1, "Laufen": 1, "gut": 9, "Gut": 1}
+    assert [side.usual_form(word, lengths.__getitem__) for word in ("garten", "laufen")] == ["Garten", "laufen"]
+    assert [side.usual_form(word, lengths.__getitem__) for word in ("stadt", "gut")] == ["Stadt", "gut"]
+    assert side.usual_form("garten") == "garten"
+
+
+def test_what_is_given_away_of_a_profile_is_small_and_has_no_sentences() -> None:
+    counts = {f"w{number}": 10_000 - number for number in range(9000)}
+    small = given_away(Profile(Side({"a": 1}, counts, 0.5), Side({"b": 2}, counts, 0.4), 0.1, samples=("A sentence.",)))
+    assert [len(side.word_counts) for side in (small.source, small.target)] == [4500, 500]
+    assert list(small.source.word_counts) == list(counts)[:4500]
+    assert (small.samples, small.source.function_share, small.target.character_counts) == ((), 0.5, {"b": 2})

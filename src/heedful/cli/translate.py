@@ -19,7 +19,7 @@ from heedful.cli.options import AsJson, Flag, Overwrite, Quiet, more, whole_numb
 from heedful.cli.standard_input import standard_input
 from heedful.cli.terminal import print_json, print_text, progress, require_place, say
 from heedful.errors import SearchError, TextError
-from heedful.text.carrying import differing_numerals
+from heedful.text.numbers import differing_numerals
 from heedful.text.reading import require_readable, text_facts, text_lines
 from heedful.text.sentences import Split
 

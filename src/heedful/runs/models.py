@@ -21,7 +21,7 @@ from heedful.runs.descriptions import MODEL, RUN, STATE, Languages, RunDescripti
 from heedful.runs.folder import AVERAGED, CARD, TEXT_FILES, copy_text_files
 from heedful.runs.lists import languages
 from heedful.runs.saved import SavedModel, known_model
-from heedful.text.profile import write_profile
+from heedful.text.profile import given_away, write_profile
 
 _FILES = (RUN, CARD, f"{AVERAGED}/{MODEL}", f"{AVERAGED}/{STATE}", *TEXT_FILES)
 """All that a bundle may hold."""
@@ -88,8 +88,8 @@ def write_bundle(
     description = replace(known, **secret, bundle=True, languages=spoken or languages(known))
     try:
         with new_folder(folder, error=CheckpointError) as place:
-            if saved.profile is not None:  # without sentences of the training text
-                write_profile(place, replace(saved.profile, samples=()))
+            if saved.profile is not None:
+                write_profile(place, given_away(saved.profile))
             copy_text_files(saved.run, place, description.vocabularies)
             (place / AVERAGED).mkdir()
             known = {"step": saved.step, "scheduled": False, "storage": storage, "state": {}}

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from heedful.evaluation.alignments import Links, Word, located_words, words_of
+from heedful.runs.descriptions import RunDescription
+from heedful.runs.lists import languages
 from heedful.search.attention_maps import Read, word_links
 from heedful.search.sentence import Hypothesis
-from heedful.text.carrying import Passage, passage, pieces_of
+from heedful.text.carrying import Passage, Piece, passage, pieces_of
 from heedful.text.cleaning import clean_line
+from heedful.text.numbers import Languages, restyled
 from heedful.text.profile import Profile
+from heedful.text.second_try import Wrong, wrong
 from heedful.text.sentences import Layout, Span, Split, cut, layout
 from heedful.text.subwords import Subwords
 
@@ -59,6 +63,8 @@ class Errand:
     """Of its line, but for those that are not translated."""
     passage: Passage
     parts: list[Part]
+    first: list[Translation] | None = None
+    """Its translations of the first try, where this is the second."""
 
 
 def errands_of(line: Line, place: int, *, first: int) -> Iterator[Errand]:
@@ -69,21 +75,76 @@ def errands_of(line: Line, place: int, *, first: int) -> Iterator[Errand]:
         number += len(parts)
 
 
-def without_names(errand: Errand, subwords: Subwords, *, profile: Profile | None, most: int) -> Errand:
-    """The same once more, with nothing in the place of what is carried."""
-    without = passage(errand.passage.source, profile, names=False)
-    return replace(
-        errand, passage=without, parts=parts_of(without.given, subwords, most=most) if without.is_text else []
-    )
+def codes(description: RunDescription) -> Languages:
+    """Those of the languages that a model translates between, as far as it says."""
+    spoken = languages(description)
+    return (spoken.source, spoken.target) if spoken else (None, None)
 
 
-def line_of(text: str, subwords: Subwords, *, split: Split, as_is: bool, profile: Profile | None, most: int) -> Line:
-    """A line taken apart. ``as_is``: nothing is taken out of it. ``most``: subwords of a part."""
-    carried = [] if as_is else pieces_of(text, profile.source.knows if profile else None)
-    found = layout(text, split=split, whole=[piece.span for piece in carried])
+@dataclass(frozen=True)
+class Around:
+    """What must be known of a model to take its text apart."""
+
+    subwords: Subwords
+    """Of the source."""
+    profile: Profile | None
+    languages: Languages
+    most: int
+    """Subwords of a part."""
+
+    @property
+    def split(self) -> Split:
+        return self.profile.split if self.profile else "sentences"
+
+    def passage(self, sentence: str, *, names: bool = True, also: Collection[Piece] = ()) -> Passage:
+        known = {"languages": self.languages, "length": lambda word: len(self.subwords.encode([word])[0])}
+        return passage(sentence, self.profile, names=names, also=also, **known)
+
+    def restyled(self, own: Passage, translation: Translation) -> str:
+        return restyled(own.source, translation.text, languages=self.languages)
+
+    def wrong(self, own: Passage, translations: Sequence[Translation]) -> Wrong:
+        """What the best of a passage's translations got wrong. In CAPITALS no name can be told from other words."""
+        if self.profile and self.profile.source.is_of_numbers:  # sums, whose results are other numbers
+            return Wrong()
+        profile = self.profile if own.case is None else None
+        return wrong(own.source, translations[0].text, languages=self.languages, profile=profile)
+
+
+def next_try(errand: Errand, found: list[Translation], around: Around, *, numbers: bool) -> Errand | list[Translation]:
+    """The translations of an errand; or the errand as it is tried once more, where something went wrong with them.
+
+    Where a name got lost and there are none, with nothing in the place of what is carried. Where the best has a number
+    or a name wrong, with that carried too, and this is kept if it mends that. ``numbers``: whether they are looked
+    at; not where the text goes as it is, or the search was asked for some or forbidden them.
+    """
+    own, first = errand.passage, errand.first
+    if not found and first is None:
+        return _once_more(errand, around.passage(own.source, names=False), around)
+    if not numbers or not found or not errand.parts:
+        return found or first or []
+    found = [replace(one, text=around.restyled(own, one)) for one in found]
+    is_wrong = around.wrong(own, found)
+    if first is not None:
+        return found if around.wrong(own, first).is_mended_by(is_wrong) else first
+    if not is_wrong.pieces:
+        return found
+    again = around.passage(own.source, names=bool(own.words), also=is_wrong.pieces)
+    return replace(_once_more(errand, again, around), first=found) if again.is_text else found
+
+
+def _once_more(errand: Errand, again: Passage, around: Around) -> Errand:
+    parts = parts_of(again.given, around.subwords, most=around.most) if again.is_text else []
+    return replace(errand, passage=again, parts=parts)
+
+
+def line_of(text: str, around: Around, *, split: Split | None, as_is: bool) -> Line:
+    """A line taken apart. ``as_is``: nothing is taken out of it."""
+    carried = [] if as_is else pieces_of(text, around.profile.source.knows if around.profile else None)
+    found = layout(text, split=split or around.split, whole=[piece.span for piece in carried])
     cleaned = [clean_line(sentence) for sentence in found.sentences]
-    passages = [Passage(one, one) if as_is else passage(one, profile) for one in cleaned]
-    parts = [parts_of(one.given, subwords, most=most) if as_is or one.is_text else [] for one in passages]
+    passages = [Passage(one, one) if as_is else around.passage(one) for one in cleaned]
+    parts = [parts_of(one.given, around.subwords, most=around.most) if as_is or one.is_text else [] for one in passages]
     return Line(found, passages, parts)
 
 

@@ -27,17 +27,19 @@ from heedful.search.attention_maps import AttentionMaps, attention_maps, require
 from heedful.search.ctranslate2_search import CTranslate2Search, takes_ctranslate2
 from heedful.search.ensemble import require_alike
 from heedful.search.lines import (
+    Around,
     Errand,
     Line,
     Translation,
+    codes,
     errands_of,
     line_links,
     line_of,
     line_translations,
+    next_try,
     parts_of,
     passage_translations,
     placed_links,
-    without_names,
 )
 from heedful.search.options import SearchOptions
 from heedful.search.sentence import Hypothesis, Sentence
@@ -90,7 +92,7 @@ class Translator:
         """
         require_alike((saved, *others))
         self.saved, self.all_saved, self._notice = saved, (saved, *others), notice
-        self._language = language_check(saved)
+        self._language, self._codes = language_check(saved), codes(saved.description)
         running: dict[str, Any] = {"precision": precision, "batch_size": batch_size, "threads": threads}
         self.search: Search
         if takes_ctranslate2(engine, self.all_saved, device=device, precision=precision):
@@ -200,16 +202,14 @@ class Translator:
             raise SearchError(f"the prefix {prefix!r:.80} holds {min(broken)!a}: a translation is one line of text")
         lines = iter(lines)
         while block := list(itertools.islice(lines, self.lines_together)):
-            apart = [self._apart(text, split=split, as_is=as_is) for text in block]
+            apart = [line_of(text, self._around, split=split, as_is=as_is) for text in block]
             self._tell(block, apart, first, as_is=as_is)
-            yield from self._block(apart, options, prefix=prefix, first=first)
+            yield from self._block(apart, options, prefix=prefix, first=first, as_is=as_is)
             first += len(block)
 
-    def _apart(self, text: str, *, split: Split | None, as_is: bool) -> Line:
-        profile = self.saved.profile
-        split = split or (profile.split if profile else "sentences")
-        subwords, most = self.saved.source_subwords, MOST_SOURCE_TOKENS
-        return line_of(text, subwords, split=split, as_is=as_is, profile=profile, most=most)
+    @property
+    def _around(self) -> Around:
+        return Around(self.saved.source_subwords, self.saved.profile, self._codes, MOST_SOURCE_TOKENS)
 
     def _tell(self, texts: Sequence[str], lines: Sequence[Line], first: int, *, as_is: bool) -> None:
         """Notice what a user should know of the input."""
@@ -224,25 +224,27 @@ class Translator:
                 self._notice(problem)
 
     def _block(
-        self, lines: Sequence[Line], options: SearchOptions, *, prefix: str, first: int
+        self, lines: Sequence[Line], options: SearchOptions, *, prefix: str, first: int, as_is: bool
     ) -> Iterator[list[Translation]]:
         errands = [errand for number, line in enumerate(lines) for errand in errands_of(line, number, first=first)]
         forced = tuple(self.saved.target_subwords.encode([prefix])[0].tolist())
         translated: list[dict[int, list[Translation]]] = [{} for _ in lines]
-        ready = 0
+        asked = "".join([prefix, *options.forbidden, *itertools.chain(*options.glossary)])
+        numbers, ready = not as_is and not any(map(str.isdigit, asked)), 0
         while ready < len(lines):
-            lost: list[Errand] = []
+            again: list[Errand] = []
             for errand, found in itertools.chain(self._found(errands, options, forced), [(None, [])]):
-                if errand is not None and found:
-                    translated[errand.line][errand.place] = found
-                elif errand is not None:
-                    subwords, profile = self.saved.source_subwords, self.saved.profile
-                    lost.append(without_names(errand, subwords, profile=profile, most=MOST_SOURCE_TOKENS))
+                if errand is not None:
+                    kept = next_try(errand, found, self._around, numbers=numbers)
+                    if isinstance(kept, Errand):
+                        again.append(kept)
+                    else:
+                        translated[errand.line][errand.place] = kept
                 while ready < len(lines) and len(translated[ready]) == len(lines[ready].passages):
                     own = [translated[ready][place] for place in range(len(translated[ready]))]
                     yield line_translations(lines[ready], own, most=options.n_best)
                     ready += 1
-            errands = lost
+            errands = again
 
     def _found(
         self, errands: Sequence[Errand], options: SearchOptions, forced: tuple[int, ...]
@@ -289,9 +291,7 @@ class Translator:
             ids = errand.parts[0].ids, parts[0]
             return placed_links(self.search.read, texts, ids, self._subwords) if len(parts) == 1 else []
 
-        spoken = self.saved.description.languages
-        text = " ".join(map(self._text, parts))
-        return put_back(errand.passage, text, came_from, language=spoken.target if spoken else None)
+        return put_back(errand.passage, " ".join(map(self._text, parts)), came_from, language=self._around.languages[1])
 
     def _text(self, ids: np.ndarray) -> str:
         """The text of ids, on one line: a line's end inside it would shift every line after it in a file."""
@@ -384,7 +384,7 @@ class Translator:
         if layer is not None and not 1 <= layer <= layers:
             raise SearchError(f"layer {layer}: this model's decoder has layers 1 to {layers}")
         links = functools.partial(word_links, self.search.read, layer=layer)
-        apart, subwords = self._apart(line, split=split, as_is=True), self._subwords
+        apart, subwords = line_of(line, self._around, split=split, as_is=True), self._subwords
         return [pharaoh(line_links(apart, translation, subwords, links)) for translation in translations]
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Literal
 
 Case = Literal["capitals", "title"]
@@ -18,8 +18,10 @@ _FEWEST_LETTERS = 4
 _FEWEST_TITLE_WORDS = 3
 
 
-def case_of(sentence: str) -> Case | None:
+def case_of(sentence: str, *, small: Collection[str] | None = None) -> Case | None:
     """How a sentence is written, if not as sentences are.
+
+    ``small``: words without a capital elsewhere, one of which a title must have: Ask Tom Baker is none. None: all are.
 
     >>> case_of("NO SMOKING"), case_of("How to Bake a Cake"), case_of("Tom lives in New York.")
     ('capitals', 'title', None)
@@ -29,22 +31,24 @@ def case_of(sentence: str) -> Case | None:
         return "capitals"
     long = [word for word in words if len(word) > 3]
     if len(words) >= _FEWEST_TITLE_WORDS <= len(long) + 1 and long and all(map(str.istitle, [words[0], *long])):
-        return "title"
+        telling = (
+            words[1:] if small is None else [word for word in words[1:] if word.istitle() and word.lower() in small]
+        )
+        return "title" if telling else None
     return None
 
 
-def in_sentence_case(sentence: str, forms: Mapping[str, str], *, keep: Collection[str] = ()) -> str:
+def in_sentence_case(sentence: str, usual_form: Callable[[str], str], *, keep: Collection[str] = ()) -> str:
     """The sentence in small letters but for its first and for words that have a capital everywhere.
 
-    ``forms``: how a word is written that is not in small letters. ``keep``: words that stay as they are.
+    ``usual_form``: of a word in small letters. ``keep``: words that stay as they are.
 
-    >>> in_sentence_case("DO I KNOW X1?", {"i": "I"}, keep=["X1"])
+    >>> in_sentence_case("DO I KNOW X1?", lambda word: {"i": "I"}.get(word, word), keep=["X1"])
     'Do I know X1?'
     """
 
     def lower(match: re.Match[str]) -> str:
-        word = match[0].lower()
-        return match[0] if match[0] in keep else forms.get(word, word)
+        return match[0] if match[0] in keep else usual_form(match[0].lower())
 
     lowered = re.sub(r"[^\W_]+", lower, sentence)
     first = _WORD.search(lowered)

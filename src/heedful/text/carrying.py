@@ -4,7 +4,8 @@ URLs, e-mail addresses, dates as 2026-11-16 or 16.11.2026, placeholders of progr
 model does not know, stand where a name could stand. The model is given a name instead (X1, X2, …), which it copies;
 where that fails they are treated as the rest is. Tags, emoji and unknown signs are left out, and put back beside the
 words they stood beside: the attention says what has become of these. Every piece comes back exactly once, and tags that
-were nested stay nested. Numbers are left to the model, and compared afterwards. This module knows no model.
+were nested stay nested. Numbers and names are left to the model; what it gets wrong of them is carried in a second try
+(`heedful.text.second_try`). This module knows no model.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ import bisect
 import itertools
 import re
 import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from heedful.text.capitals import Case, case_of, in_case, in_sentence_case
+from heedful.text.numbers import Languages, written
 from heedful.text.profile import Profile
 from heedful.text.sentences import Span
 
@@ -60,7 +62,6 @@ _PLAIN |= {"\xad": "", "\u200b": "", "\u2060": "", "\ufeff": "", "‐": "-", "�
 
 NAME = re.compile(r"X\d+")
 """What a model is given instead of a piece."""
-_NUMERAL = re.compile(r"\d(?:[\d.,'’\u00a0\u202f]*\d)?")
 
 
 @dataclass(frozen=True)
@@ -71,30 +72,36 @@ class Piece:
     span: Span
     is_word: bool
     """It stands where a name could stand."""
+    put: str | None = None
+    """What is put back, where that is not the text itself."""
 
 
-def pieces_of(text: str, known: Known | None = None) -> list[Piece]:
+def pieces_of(text: str, known: Known | None = None, *, also: Iterable[Piece] = ()) -> list[Piece]:
     """All that is carried through, in order; ``known``: without it every character is taken for known.
+
+    ``also``: more of it, unless it overlaps with what may not be taken apart.
 
     >>> [piece.text for piece in pieces_of("Mail <b>a.b@c.de</b> {0} files, 100% sure 🙂.")]
     ['<b>', 'a.b@c.de', '</b>', '{0}', '🙂']
     """
     found: list[Piece] = []
     for pattern, is_word in ((_CODE, True), (_TAG, False), (_WORDS, True), (_EMOJIS, False)):
-        _add(found, text, ((match.span(), is_word) for match in pattern.finditer(text)))
+        _add(found, (Piece(match[0], match.span(), is_word) for match in pattern.finditer(text)))
+    _add(found, also)
     if known is not None and not text.isascii():
-        _add(found, text, _unknown(text, known))
+        _add(found, (Piece(text[slice(*span)], span, is_word) for span, is_word in _unknown(text, known)))
     return found
 
 
-def _add(found: list[Piece], text: str, spans: Iterator[tuple[Span, bool]]) -> None:
+def _add(found: list[Piece], pieces: Iterable[Piece]) -> None:
     """Add what does not overlap with what was found before; both are in order."""
     taken = [piece.span for piece in found]
     begins = [begin for begin, _ in taken]
-    for (begin, end), is_word in spans:
+    for piece in pieces:
+        begin, end = piece.span
         following = bisect.bisect_left(begins, end)  # only the one before it can reach into this
         if begin < end and (not following or taken[following - 1][1] <= begin):
-            found.append(Piece(text[begin:end], (begin, end), is_word))
+            found.append(piece)
     found.sort(key=lambda piece: piece.span)
 
 
@@ -130,7 +137,7 @@ class Passage:
     given: str
     """What the model is given."""
     words: tuple[tuple[str, str], ...] = ()
-    """The name that stands for each piece, and the piece."""
+    """The name that stands for each piece, and what is put back."""
     marks: tuple[tuple[Piece, int], ...] = ()
     """What was left out, each with its place in `given`."""
     case: Case | None = None
@@ -139,10 +146,20 @@ class Passage:
     """Whether there is anything to translate: not numbers and carried pieces alone."""
 
 
-def passage(sentence: str, profile: Profile | None = None, *, names: bool = True) -> Passage:
+def passage(
+    sentence: str,
+    profile: Profile | None = None,
+    *,
+    names: bool = True,
+    also: Collection[Piece] = (),
+    languages: Languages = (None, None),
+    length: Callable[[str], int] | None = None,
+) -> Passage:
     """A sentence with names instead of what is carried; without ``names``, with nothing in its place.
 
-    ``profile``: says which characters a model has learned, and whether it can read capitals.
+    ``profile``: says which characters a model has learned, and whether it can read capitals. ``also``: what else is
+    carried, always with names. ``languages``: in which an amount is written that is carried. ``length``: the number of
+    subwords of a word.
 
     >>> passage("Open <b>{0}</b> now 🙂.").given
     'Open X1 now.'
@@ -153,12 +170,13 @@ def passage(sentence: str, profile: Profile | None = None, *, names: bool = True
     marks: list[tuple[Piece, int]] = []
     taken = {*NAME.findall(sentence)}
     free = (name for name in map("X{}".format, itertools.count(1)) if name not in taken)
-    for piece in pieces_of(sentence, known):
+    for piece in pieces_of(sentence, known, also=also):
         begin, end = piece.span
         given += plain(sentence[at:begin], known)
         at = end
-        if piece.is_word and names:
-            words.append((next(free), piece.text))
+        put = piece.put or (written(piece.text, languages=languages) if piece.is_word else piece.text)
+        if piece.is_word and (names or piece in also):
+            words.append((next(free), put))
             given += words[-1][0]
             continue
         after = sentence[end : end + 1]
@@ -166,13 +184,13 @@ def passage(sentence: str, profile: Profile | None = None, *, names: bool = True
             given = given[:-1]
         elif given[-1:].isalnum() and after.isalnum():
             given += " "
-        marks.append((piece, len(given)))
+        marks.append((replace(piece, text=put), len(given)))
     given += plain(sentence[at:], known)
     case, ours = None, {name for name, _ in words}
     if profile is not None and profile.does_capitals is False:
-        case = case_of(NAME.sub("", given))
-        case = case if case != "title" or profile.source.has_titles else None
-        given = in_sentence_case(given, profile.source.forms, keep=ours) if case else given
+        case = case_of(NAME.sub("", given), small=profile.source.small_words)
+        if case:
+            given = in_sentence_case(given, lambda word: profile.source.usual_form(word, length), keep=ours)
     return Passage(sentence, given, tuple(words), tuple(marks), case, _is_text(given, ours, profile))
 
 
@@ -320,20 +338,3 @@ def _beside(given: str, at: int, translation: str, links: Sequence[tuple[Span, S
     word = translation[slice(*target)]
     # What ends a clause in the translation ends it after the mark, unless it stood before the mark in the source.
     return target[0] + len(word.rstrip(_CLOSING) if given[at - 1].isalnum() else word)
-
-
-def differing_numerals(source: str, translation: str) -> dict[str, list[str]] | None:
-    """The numbers that a translation lacks, and those that it adds; None where they are the same."""
-    ours, theirs = _numerals(source), _numerals(translation)
-    if ours == theirs:
-        return None
-    return {"missing": sorted((ours - theirs).elements()), "added": sorted((theirs - ours).elements())}
-
-
-def _numerals(text: str) -> Counter[str]:
-    """How often each number stands in a text, as its digits alone: what separates them differs between languages.
-
-    >>> sorted(_numerals("1,000.5 and 1.000,5 in 2026."))
-    ['10005', '2026']
-    """
-    return Counter(re.sub(r"\D", "", match) for match in _NUMERAL.findall(text))

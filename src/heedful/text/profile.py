@@ -26,12 +26,13 @@ _FORMAT = "heedful text profile"
 _FREQUENT, _SURELY, _SEEN = 10_000, 1000, 5
 """Words that are kept of a side, the rarer ones only if they were seen so often: a profile is given away with a model,
 and names in somebody's text are nobody's business. With 1,000, German in capitals had small nouns."""
+_MOST_SOURCE, _MOST_TARGET = 4500, 500
+"""Of these words in a bundle, which has to be small: the capitals of the source are needed, and the subwords tell most
+of the others."""
 _FUNCTION_WORDS = 150
 """The most frequent of them, by which a language is known."""
 _OFTEN = 100
 """A character that the training text has less often is taken for unknown: 19 ç in a million lines teach nothing."""
-_NOUNS = 0.2
-"""The share of frequent words with a capital from which on a language is taken to give it to every noun."""
 _SAMPLES = 40
 _FEWEST_WORDS, _MORE_WORDS, _FEWEST_LETTERS = 10, 60, 4
 """Of a text whose language is judged, and of what comes after it."""
@@ -57,13 +58,30 @@ class Side:
             forms.setdefault(word.lower(), word)
         return {lower: word for lower, word in forms.items() if lower != word}
 
-    @functools.cached_property
-    def has_titles(self) -> bool:
-        """Whether capitals in the middle of a sentence are rare, so that many make a title: not where nouns have them.
+    def usual_form(self, word: str, length: Callable[[str], int] | None = None) -> str:
+        """How a word in small letters is written in the middle of a sentence.
 
-        Of the frequent words 40 % have one in German, 2 to 7 % in English and French.
+        ``length``: the number of subwords of a word. Of one that is not frequent the form that takes fewer was seen
+        more often: Waschmaschine, not waschmaschine.
         """
-        return len(self.forms) < _NOUNS * len(self.word_counts)
+        if length is None or word in self.words:
+            return self.forms.get(word, word)
+        return min((word, word.capitalize()), key=length)
+
+    @functools.cached_property
+    def words(self) -> frozenset[str]:
+        """The most frequent words, in small letters."""
+        return frozenset(map(str.lower, self.word_counts))
+
+    @functools.cached_property
+    def has_capital_nouns(self) -> bool:
+        """Whether so many words have a capital that these are no names and titles alone, as in German."""
+        return 4 * sum(word[0].isupper() for word in self.word_counts) > len(self.word_counts)
+
+    @functools.cached_property
+    def small_words(self) -> frozenset[str]:
+        """Those whose capital tells of a title; none where every noun has one: Das Treffen ist am Montag."""
+        return frozenset() if self.has_capital_nouns else self.words - self.forms.keys()
 
     @functools.cached_property
     def function_words(self) -> frozenset[str]:
@@ -126,9 +144,19 @@ def _frequent(counts: Counter[str]) -> tuple[dict[str, int], float]:
     return kept, round(function / max(1, counts.total()), 4)
 
 
+def given_away(profile: Profile) -> Profile:
+    """What a bundle has of a profile: no sentences, and the words that matter most."""
+    sides = {
+        side: dataclasses.replace(own, word_counts=dict(itertools.islice(own.word_counts.items(), most)))
+        for side, own, most in (("source", profile.source, _MOST_SOURCE), ("target", profile.target, _MOST_TARGET))
+    }
+    return dataclasses.replace(profile, samples=(), **sides)
+
+
 def write_profile(folder: Path, profile: Profile) -> None:
     """Write the profile into the folder of a corpus or of a model."""
-    write_json(folder / PROFILE, {"format": _FORMAT, "format_version": 1, **dataclasses.asdict(profile)})
+    value = {"format": _FORMAT, "format_version": 1, **dataclasses.asdict(profile)}
+    write_json(folder / PROFILE, value, indent=None)
 
 
 def read_profile(folder: Path) -> Profile | None:

@@ -1,0 +1,115 @@
+"""What a translation got wrong of numbers and names, so that they are carried in a second try.
+
+A number that is lost, changed or said twice, an amount with another currency, a name that is spelled almost right: the
+sentence is translated once more with a name in its place (`heedful.text.carrying`). What is right costs nothing. This
+module knows no model.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from heedful.text.carrying import Piece
+from heedful.text.numbers import Languages, written, wrong_numbers
+from heedful.text.profile import Profile, Side
+from heedful.text.sentences import Span
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’](?!s\b)[^\W\d_]+)*")
+_FEWEST_LETTERS, _MOST_LETTERS = 5, 40
+"""Of a name: a shorter one is one letter away from too many words."""
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """What a translation got wrong."""
+
+    pieces: tuple[Piece, ...] = ()
+    """Of the source, each with how it is written in the other language."""
+    added: frozenset[str] = frozenset()
+    """Numbers that only the translation has, as digits: nothing can be carried instead of them."""
+
+    def is_mended_by(self, other: Wrong) -> bool:
+        """Whether a second translation, of which this other is wrong, is right."""
+        return not other.pieces and other.added <= self.added
+
+
+def wrong(source: str, translation: str, *, languages: Languages, profile: Profile | None) -> Wrong:
+    """The numbers and names of a sentence that its translation got wrong.
+
+    >>> found = wrong("It cost $1,299 then.", "Es kostete 1.29 $.", languages=("en", "de"), profile=None)
+    >>> [(piece.text, piece.put) for piece in found.pieces]
+    [('$1,299', '1.299 $')]
+    """
+    numbers, added = wrong_numbers(source, translation, languages=languages)
+    pieces = [
+        Piece(
+            one.text,
+            one.span,
+            True,
+            written(one.text, source[: one.span[0]], source[one.span[1] :], languages=languages),
+        )
+        for one in numbers
+    ]
+    if profile is not None:
+        pieces += [Piece(source[slice(*span)], span, True) for span in _wrong_names(source, translation, profile)]
+    return Wrong(tuple(sorted(pieces, key=lambda piece: piece.span)), frozenset(added))
+
+
+def _wrong_names(source: str, translation: str, profile: Profile) -> Iterator[Span]:
+    """Where the names are instead of which the translation has a word that is almost the same, or two that were one.
+
+    A name is two words and more with a capital that the training text does not have often, as people have them. What
+    stands alone, or is frequent, may have a form of its own in the other language: Qatar and Katar. Where every noun
+    has a capital, names cannot be told from nouns, which are often almost the same in another language.
+    """
+    if profile.source.has_capital_nouns:
+        return
+    own, said = {*_WORD.findall(source)}, _WORD.findall(translation)
+    names = [name for name in _names(source, profile.source) if len(name) > 1]
+    lost = [[part[0] for part in name if _is_long(part[0]) and not _stands_in(part[0], translation)] for name in names]
+    if not any(lost):
+        return
+    new = [word for word in said if word not in own and word.lower() not in profile.target.words]
+    almost = {key for word in new if _is_long(word) for key in _almost(word)}
+    almost |= {(one + other).casefold() for one, other in itertools.pairwise(said)}
+    for name, words in zip(names, lost, strict=True):
+        if any(word.casefold() in almost or not almost.isdisjoint(_almost(word)) for word in words):
+            yield name[0].start(), name[-1].end()
+
+
+def _names(source: str, side: Side) -> list[list[re.Match[str]]]:
+    """The words with a capital that the training text does not have often, those that follow each other together."""
+    found: list[list[re.Match[str]]] = []
+    for match in _WORD.finditer(source):
+        word = match[0]
+        if word[0].isupper() and not word.isupper() and word.lower() not in side.words:
+            if found and source[found[-1][-1].end() : match.start()] == " ":
+                found[-1].append(match)
+            else:
+                found.append([match])
+    return found
+
+
+def _is_long(word: str) -> bool:
+    return _FEWEST_LETTERS <= len(word) <= _MOST_LETTERS
+
+
+def _stands_in(name: str, text: str) -> bool:
+    """Whether a word of the text begins with the name: the rest is an ending."""
+    return re.search(rf"(?<!\w){re.escape(name)}", text) is not None
+
+
+def _almost(word: str) -> Iterator[str]:
+    """What two words have in common of which one is the other with a letter more, less or changed, not at the end.
+
+    >>> {*_almost("Demir")} & {*_almost("Dämir")}, {*_almost("Serb")} & {*_almost("Serbe")}
+    ({'d*mir'}, set())
+    """
+    word = word.casefold()
+    for at in range(len(word)):
+        yield f"{word[:at]}*{word[at:]}"
+        if at < len(word) - 1:
+            yield f"{word[:at]}*{word[at + 1 :]}"
