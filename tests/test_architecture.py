@@ -45,7 +45,7 @@ CEILINGS = {
     "model": (15, 1920),
     "data": (6, 1000),
     "documents": (4, 480),
-    "text": (15, 2810),
+    "text": (15, 2870),
     "evaluation": (7, 830),
     "parsing": (5, 570),
     "by themselves": (10, 1280),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.text.capitals import case_of, in_case, in_sentence_case
+from heedful.text.capitals import case_of, in_case, in_sentence_case, shouted
 from heedful.text.carrying import Passage, passage, pieces_of, put_back
 from heedful.text.numbers import differing_numerals
 from heedful.text.profile import Profile, Side
@@ -158,6 +158,19 @@ def test_capitals_and_titles_are_given_as_sentences_are_written() -> None:
     title = "Das Treffen ist am Haus"
     assert passage(title, Profile(german, german, 0.0, does_capitals=False)).given == title, "German has no titles"
     assert in_sentence_case("«ÄRGER» UND 5 TAGE", str) == "«Ärger» und 5 tage"
+
+
+def test_words_in_capitals_inside_a_sentence_are_read_and_come_back_in_capitals() -> None:
+    english = Side({"a": 9}, dict.fromkeys(("please", "do", "not", "to", "thanks", "this", "the"), 9), 0.5)
+    profile = Profile(english, english, 0.0, does_capitals=False)
+    found = passage("Thanks, but DO NOT REPLY to {0}.", profile)
+    assert (found.given, found.shouted) == ("Thanks, but do not reply to X1.", ((12, 24),))
+    said = "Danke, aber schließt nicht an X1."
+    links = [((0, 6), (0, 5)), ((12, 14), (12, 20)), ((15, 18), (21, 26)), ((25, 27), (27, 29))]
+    assert put_back(found, said, lambda: links) == "Danke, aber SCHLIEẞT NICHT an {0}."
+    for text in ("We met at NASA ESA JAXA headquarters.", "I DO NOT know.", "Press the X1 X2 X3 keys, NOT X4."):
+        assert passage(text, profile).given == text
+    assert shouted("Ok — PLEASE DO NOT: NOT", english.words) == [(5, 18)]
 
 
 def test_where_nouns_have_capitals_a_sentence_of_nouns_is_no_title() -> None:

@@ -11,11 +11,15 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Literal
 
+from heedful.text.sentences import Span
+
 Case = Literal["capitals", "title"]
 
 _WORD = re.compile(r"[^\W\d_]+")
 _FEWEST_LETTERS = 4
 _FEWEST_TITLE_WORDS = 3
+_FEWEST_SHOUTED = 3
+"""Words in capitals one after the other, most of them common; two may be the US ARMY."""
 
 
 def case_of(sentence: str, *, small: Collection[str] | None = None) -> Case | None:
@@ -46,17 +50,49 @@ def in_sentence_case(sentence: str, usual_form: Callable[[str], str], *, keep: C
     >>> in_sentence_case("DO I KNOW X1?", lambda word: {"i": "I"}.get(word, word), keep=["X1"])
     'Do I know X1?'
     """
-
-    def lower(match: re.Match[str]) -> str:
-        return match[0] if match[0] in keep else usual_form(match[0].lower())
-
-    lowered = re.sub(r"[^\W_]+", lower, sentence)
+    lowered = in_small_letters(sentence, usual_form, keep=keep)
     first = _WORD.search(lowered)
     return (
         lowered
         if first is None
         else lowered[: first.start()] + lowered[first.start() :][:1].upper() + (lowered[first.start() + 1 :])
     )
+
+
+def in_small_letters(text: str, usual_form: Callable[[str], str], *, keep: Collection[str] = ()) -> str:
+    """The text with every word in its usual form, but for those to keep; no character changes its place."""
+
+    def lower(match: re.Match[str]) -> str:
+        form = match[0] if match[0] in keep else usual_form(match[0].lower())
+        return form if len(form) == len(match[0]) else match[0]
+
+    return re.sub(r"[^\W_]+", lower, text)
+
+
+def shouted(sentence: str, common: Collection[str], *, keep: Collection[str] = ()) -> list[Span]:
+    """Where several words in capitals follow each other in a sentence that is written otherwise.
+
+    ``common``: words in small letters, of which most must be: NASA ESA JAXA is nothing to shout. ``keep``: words that
+    stay as they are.
+
+    >>> shouted("Thanks, but PLEASE DO NOT REPLY to NASA.", {"please", "do", "not"})
+    [(12, 31)]
+    """
+    runs: list[list[re.Match[str]]] = [[]]
+    for word in re.finditer(r"[^\W_]+(?:['’][^\W\d_]+)*", sentence):
+        goes_on = runs[-1] and sentence[runs[-1][-1].end() : word.start()].isspace()
+        if not word[0].isupper() or word[0] in keep:
+            runs.append([])
+        elif goes_on:
+            runs[-1].append(word)
+        else:
+            runs.append([word])
+    return [(run[0].start(), run[-1].end()) for run in runs if _is_shouted([word[0] for word in run], common)]
+
+
+def _is_shouted(run: list[str], common: Collection[str]) -> bool:
+    words = [word.lower() for word in run if len(word) > 1]
+    return len(words) >= _FEWEST_SHOUTED and 2 * sum(word in common for word in words) > len(words)
 
 
 def agreement(some: Sequence[str], others: Sequence[str]) -> float:

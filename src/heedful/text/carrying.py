@@ -11,6 +11,7 @@ were nested stay nested. Numbers and names are left to the model; what it gets w
 from __future__ import annotations
 
 import bisect
+import functools
 import itertools
 import re
 import unicodedata
@@ -18,7 +19,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from heedful.text.capitals import Case, case_of, in_case, in_sentence_case
+from heedful.text.capitals import Case, case_of, in_case, in_sentence_case, in_small_letters, shouted
 from heedful.text.numbers import Languages, written
 from heedful.text.profile import Profile
 from heedful.text.sentences import Span
@@ -142,6 +143,8 @@ class Passage:
     """What was left out, each with its place in `given`."""
     case: Case | None = None
     """How the sentence was written, if that was changed."""
+    shouted: tuple[Span, ...] = ()
+    """Where `given` has words that were in capitals, as the rest of it was not."""
     is_text: bool = True
     """Whether there is anything to translate: not numbers and carried pieces alone."""
 
@@ -186,12 +189,16 @@ def passage(
             given += " "
         marks.append((replace(piece, text=put), len(given)))
     given += plain(sentence[at:], known)
-    case, ours = None, {name for name, _ in words}
+    case, loud, ours = None, [], {name for name, _ in words}
     if profile is not None and profile.does_capitals is False:
         case = case_of(NAME.sub("", given), small=profile.source.small_words)
-        if case:
-            given = in_sentence_case(given, lambda word: profile.source.usual_form(word, length), keep=ours)
-    return Passage(sentence, given, tuple(words), tuple(marks), case, _is_text(given, ours, profile))
+        usual = lambda word: profile.source.usual_form(word, length)  # noqa: E731
+        loud = [] if case else shouted(given, profile.source.words, keep=ours)
+        given = in_sentence_case(given, usual, keep=ours) if case else given
+        for begin, end in loud:
+            given = given[:begin] + in_small_letters(given[begin:end], usual) + given[end:]
+    is_text = _is_text(given, ours, profile)
+    return Passage(sentence, given, tuple(words), tuple(marks), case, tuple(loud), is_text)
 
 
 def _is_text(given: str, names: Collection[str], profile: Profile | None) -> bool:
@@ -213,6 +220,9 @@ def put_back(
     places of both. ``language``: that of the translation.
     """
     translation = in_case(translation, passage.case, language=language) if passage.case else translation
+    if passage.shouted:
+        came_from = functools.cache(came_from)
+        translation = _shouted_too(passage, translation, came_from())
     found: defaultdict[str, list[Span]] = defaultdict(list)
     for match in NAME.finditer(translation):
         found[match[0]].append(match.span())
@@ -228,6 +238,22 @@ def put_back(
         result += translation[at:begin] + text
         at = end
     return result + translation[at:]
+
+
+def _shouted_too(passage: Passage, translation: str, links: Sequence[tuple[Span, Span]]) -> str:
+    """The translation with capitals where it came from words in capitals; no character changes its place.
+
+    That is from the first of the words that came from them to the last, if most between came from them too.
+    """
+    for low, high in passage.shouted:
+        loud = [place for place in links if low <= place[0][0] and place[0][1] <= high]
+        begin, end = min((to[0] for _, to in loud), default=0), max((to[1] for _, to in loud), default=0)
+        between = [place for place in links if begin <= place[1][0] and place[1][1] <= end]
+        for first, last in [(begin, end)] if 2 * len(loud) > len(between) else [to for _, to in loud]:
+            raised = translation[first:last].replace("ß", "ẞ").upper()
+            if len(raised) == last - first:
+                translation = translation[:first] + raised + translation[last:]
+    return translation
 
 
 def _placed(
