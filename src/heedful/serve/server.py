@@ -28,17 +28,29 @@ _MOST_CONNECTIONS = 1000
 class _Protocol(H11Protocol):
     """HTTP/1.1 that does not wait for ever for a request, neither the first of a connection nor a later one."""
 
+    _timer: asyncio.TimerHandle | None = None
+    _watched: object = None
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._watch()
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._timer is not None:
+            self._timer.cancel()
+
     def data_received(self, data: bytes) -> None:
-        if self.cycle is not None and self.cycle.response_complete:
+        # once for each request: who sends it byte by byte has no more time
+        if self.cycle is not None and self.cycle.response_complete and self.cycle is not self._watched:
             self._watch()
         super().data_received(data)
 
     def _watch(self) -> None:
-        self.loop.call_later(_SECONDS_FOR_HEADERS, self._close_if_same, self.cycle)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._watched = self.cycle
+        self._timer = self.loop.call_later(_SECONDS_FOR_HEADERS, self._close_if_same, self.cycle)
 
     def _close_if_same(self, before: object) -> None:
         """Close where no request has begun since: a new one has a cycle of its own."""
@@ -58,13 +70,13 @@ class Server(uvicorn.Server):
             log_config=None,
             access_log=False,
             server_header=False,
-            limit_concurrency=_MOST_CONNECTIONS,
             timeout_keep_alive=15,
             timeout_graceful_shutdown=_SECONDS_TO_DRAIN,
             h11_max_incomplete_event_size=1 << 16,
         )
         super().__init__(config)
         self._service = service
+        app.state.crowded = lambda: len(self.server_state.connections) > _MOST_CONNECTIONS
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The first signal lets nothing new in; the second ends what is going on."""
