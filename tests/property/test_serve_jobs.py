@@ -29,8 +29,8 @@ words = st.sampled_from(
     ["ba be bi", "da do", "fa ga ka la ma na", "ra. Sa.", "ta <b>te</b> ti", "", "ba\nbe bo", "{0} du da"]
 )
 requests = st.builds(
-    lambda texts, n_best, max_length, format_, wait, leave: (
-        Wanted(tuple(texts), n_best=n_best, max_length=max_length, format=format_),
+    lambda texts, n_best, max_length, format_, split, as_is, wait, leave: (
+        Wanted(tuple(texts), n_best=n_best, max_length=max_length, format=format_, split=split, as_is=as_is),
         wait,
         leave,
     ),
@@ -38,6 +38,8 @@ requests = st.builds(
     st.integers(1, 3),
     st.sampled_from([0, 0, 3]),
     st.sampled_from(["text", "html"]),
+    st.sampled_from([None, "lines", "never"]),
+    st.booleans(),
     st.floats(0, 0.05),
     st.one_of(st.none(), st.floats(0, 0.03)),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import hashlib
 import io
 import json
@@ -345,11 +346,11 @@ def test_who_says_nothing_is_not_waited_for(model: serving.ServedModel, monkeypa
         while not received.endswith(b'{"status":"ok"}'):
             received += connection.recv(9999)
         began = time.monotonic()
-        with pytest.raises(OSError):  # noqa: PT011 (whichever way it is closed)
+        with contextlib.suppress(OSError):  # whichever way it is closed
             for byte in b"POST /translate HTTP/1.1\r\n" + b"x" * 1000:
                 connection.sendall(bytes([byte]))
                 time.sleep(0.01)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 5, "who sends it byte by byte has no more time"
         with socket.create_connection(("127.0.0.1", own.port), timeout=10) as other:
             other.sendall(b"GET /he")
             assert other.recv(100) == b""
