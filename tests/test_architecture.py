@@ -34,7 +34,7 @@ CEILINGS = {
     "cli": (29, 4360),
     "demo": (5, 630),
     "reproduction": (15, 2310),
-    "serve": (16, 2060),
+    "serve": (16, 2075),
     "report": (11, 1760),
     "export": (4, 370),
     "planning": (6, 1120),

@@ -18,7 +18,7 @@ import pytest
 pytest.importorskip("starlette", reason="heedful[serve] is not installed")
 pytestmark = pytest.mark.long
 
-BODY = json.dumps({"text": "\n".join(["The committee met on Tuesday, but it could not agree on anything."] * 200)})
+BODY = json.dumps({"text": "\n".join(["The committee met on Tuesday, but it could not agree on anything."] * 60)})
 
 
 @contextlib.contextmanager

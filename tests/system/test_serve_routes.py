@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
 import contextlib
 import hashlib
@@ -9,10 +10,12 @@ import io
 import json
 import logging
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests import serving
@@ -262,8 +265,63 @@ def test_a_fault_fails_its_job_alone_and_the_engine_goes_on(
     assert "secret" not in caplog.text
 
 
+def test_a_mistake_in_the_engine_thread_lets_nobody_wait(
+    model: serving.ServedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = serving.Service([model], queue_tokens=10**6, most_characters=10**6)
+    monkeypatch.setattr(service.thread, "_show", lambda engine: 1 / 0)
+    with pytest.raises(HeedfulError, match="ZeroDivisionError"):
+        asyncio.run(service.run(model, lambda own: own.translate([TEXT]), gone=asyncio.Event().wait))
+    assert service.thread.broken
+    service.close()
+
+
+def test_what_many_threads_change_is_looked_through_by_one(model: serving.ServedModel) -> None:
+    """After 13,757 requests, somebody submitted between two looks at a dictionary, and the engine's thread had gone."""
+    service = serving.Service([model], queue_tokens=10**6, most_characters=10**6)
+    looks: list[bool] = []
+
+    class Watched(dict):
+        def items(self):
+            looks.append(service.thread._news._is_owned())  # pyright: ignore[reportAttributeAccessIssue]
+            return super().items()
+
+    service.thread._owners = Watched()
+    asyncio.run(service.run(model, lambda own: own.translate([TEXT]), gone=asyncio.Event().wait))
+    service.close()
+    assert looks
+    assert all(looks)
+
+
 def _ids(model: serving.ServedModel, text: str) -> list[int]:
     return model.translator.saved.source_subwords.encode([text])[0].tolist()
+
+
+def test_what_takes_too_long_is_refused_when_it_stops(
+    model: serving.ServedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from heedful.serve import server as module
+
+    made: list[module.Server] = []
+
+    def kept(*arguments: Any) -> module.Server:
+        made.append(server_class(*arguments))
+        return made[0]
+
+    server_class = module.Server
+    monkeypatch.setattr(module, "Server", kept)
+    monkeypatch.setattr(module, "_SECONDS_TO_DRAIN", 1.5)
+    service = serving.Service([model], queue_tokens=10**6, most_characters=10**6)
+    begun = threading.Event()
+    with module.bound_socket("127.0.0.1", 0) as sock, concurrent.futures.ThreadPoolExecutor(2) as pool:
+        serving_ = pool.submit(module.serve, serving.app(service, Keys()), service, sock, started=begun.set)
+        begun.wait()
+        own = serving.Running(service, sock.getsockname()[1])
+        asked = pool.submit(own.ask, "POST", "/api/translate", {"text": "\n".join([TEXT] * 2000)})
+        until("it is decoded", lambda: service.thread.running > 0)
+        made[0].handle_exit(15, None)
+        assert (asked.result().status, asked.result().json) == (503, {"error": "the server is stopping"})
+        serving_.result(timeout=10)
 
 
 def test_keys_let_in_and_limit(model: serving.ServedModel, tmp_path: Path) -> None:

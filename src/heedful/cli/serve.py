@@ -90,7 +90,7 @@ def serve(
             started=lambda: say(f"{names}: open {place} in a browser; Ctrl-C stops it"),
         )
     if service.thread.broken:
-        raise ServeError("the engine failed three times within a minute: the log says where")
+        raise ServeError("the engine failed for good, or three times within a minute: the log says where")
     say("stopped", quiet=quiet)
 
 

@@ -122,13 +122,17 @@ async def stream(request: Request) -> Response:
         newest.update(live)  # who reads slowly misses what is old
         changed.set()
 
+    def show_soon(live: Live) -> None:
+        with contextlib.suppress(RuntimeError):  # the server has ended meanwhile, and nobody looks
+            loop.call_soon_threadsafe(show, live)
+
     working = asyncio.create_task(
         service_of(request).run(
             question.model,
             lambda translator: question.answer(translator, notices),
             gone=lambda: gone(request),
             notices=notices,
-            on_live=lambda live: loop.call_soon_threadsafe(show, live),
+            on_live=show_soon,
         )
     )
     working.add_done_callback(lambda _: changed.set())
