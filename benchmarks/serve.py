@@ -1,219 +1,251 @@
-"""How long people wait: requests come at given rates, whether earlier ones are answered or not (open loop).
+"""How long people wait for `heedful serve`, beside rivals; and whether it keeps memory.
 
-Beside the server's own engine, which takes sentences in as they come, stands CTranslate2 behind the same front:
-whatever has come while a batch is translated becomes the next batch. Both have the same model, beam and threads.
+    python benchmarks/serve.py --output benchmarks/results/serve_MACHINE_DATE.md
+    python benchmarks/serve.py --memory 50000 --output benchmarks/results/serve_memory_MACHINE_DATE.md
 
-    python benchmarks/serve.py --model en-de-small --rates 2,5,10,20 --seconds 30 --output results.json
+The first sends requests at given shares of what the library translates in one batch, whether earlier ones are answered
+or not (open loop, a Poisson process), and prints for each rate sentences a second and the median, the 95th and the 99th
+percentile of the seconds to an answer; then as much as the server can take, as a share of the library with the same
+engine. Most requests are one sentence, some a few, one in ten a page of them. Beside `heedful serve` stands CTranslate2
+behind a front of Starlette and uvicorn: whatever has come while a batch is translated is the next batch. Every server
+is a process of its own with the same model, beam and threads. Two cores take ten minutes; nothing else may run.
+LibreTranslate's own server is not among them: version 1.9.6 installs, but it starts with models from its authors alone,
+which it fetches over the network.
 
-Prints, for each rate, sentences a second and the median, the 95th and the 99th percentile of the seconds to an answer;
-and, for the saturated server, its share of what the library reaches with all sentences in one batch. Run it on a
-machine with nothing else on it.
+The second sends that many requests of all kinds, right and wrong ones, some of which are given up, and draws the
+resident memory of the server. With `--model` a small run of your own it takes minutes, not hours.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
-import platform
+import contextlib
 import random
+import re
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import httpx2 as httpx
 
+sys.path.insert(0, str(Path(__file__).parent))
+from hardware import described
+from serve_memory import measure_memory
+
 import heedful
 
-_SENTENCES = (
-    "A dog runs through the snow. Two men are talking about a plan that nobody else has seen. Where is the station? "
-    "The committee met on Tuesday, but it could not agree on anything. She has never been to the sea, and neither has "
-    "her brother. Please close the door. I would like to know how much this costs and when it can be delivered. The "
-    "old house at the end of the street was sold last year. Children are playing football in the park. It is raining. "
-    "We should have left an hour earlier, because the traffic is terrible at this time of the day. Thank you very much!"
+SENTENCES = (
+    "A dog runs through the snow.",
+    "Two men are talking about a plan that nobody else has seen.",
+    "Where is the station?",
+    "The committee met on Tuesday, but it could not agree on anything.",
+    "She has never been to the sea, and neither has her brother.",
+    "Please close the door.",
+    "I would like to know how much this costs and when it can be delivered.",
+    "The old house at the end of the street was sold last year.",
+    "Children are playing football in the park.",
+    "It is raining.",
+    "We should have left an hour earlier, because the traffic is terrible at this time of the day.",
+    "Thank you very much!",
 )
+SIZES = (1, 1, 1, 1, 1, 1, 1, 2, 4, 12)
+"""Sentences of a request, each as probable."""
+SHARES = (0.25, 0.5, 0.75, 0.9)
+"""Of what the library reaches, for the rates that are asked for."""
+AT_ONCE = 128
+"""Requests that are open while the server is saturated."""
+SLOWEST = 600.0
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What people saw at a rate."""
+    """What people saw at a rate, in sentences and seconds; saturated: as many as it takes."""
 
-    engine: str
-    asked_per_second: float
-    answered_per_second: float
+    server: str
+    asked: float | None
+    answered: float
     median: float
     p95: float
     p99: float
     refused: int
 
-
-class _StaticBatches:
-    """CTranslate2 with static batches: what has come while the last was translated is the next."""
-
-    def __init__(self, model: str, *, beam_size: int, threads: int) -> None:
-        from heedful.runs.models import read_model
-
-        self._folder = tempfile.TemporaryDirectory()
-        place = Path(self._folder.name) / "engine"
-        subprocess.run(
-            [sys.executable, "-m", "heedful", "export", model, "--to", "ctranslate2", "--output", str(place)],
-            check=True,
-        )
-        import ctranslate2
-
-        self._engine = ctranslate2.Translator(str(place), device="cpu", intra_threads=threads, compute_type="float32")
-        self._saved, self._beam = read_model(model), beam_size
-        self._names = json.loads((place / "shared_vocabulary.json").read_text())
-        self._waiting: list[tuple[str, Future[str]]] = []
-        self._news = threading.Condition()
-        threading.Thread(target=self._work, daemon=True).start()
-
-    def submit(self, text: str) -> Future[str]:
-        future: Future[str] = Future()
-        with self._news:
-            self._waiting.append((text, future))
-            self._news.notify()
-        return future
-
-    def _work(self) -> None:
-        numbers = {name: number for number, name in enumerate(self._names)}
-        while True:
-            with self._news:
-                while not self._waiting:
-                    self._news.wait()
-                batch, self._waiting = self._waiting[:64], self._waiting[64:]
-            sources = [
-                [*(self._names[id_] for id_ in ids), "</s>"]
-                for ids in self._saved.source_subwords.encode([text for text, _ in batch])
-            ]
-            found = self._engine.translate_batch(sources, beam_size=self._beam, max_batch_size=64)
-            for (_, future), result in zip(batch, found, strict=True):
-                ids = [numbers[name] for name in result.hypotheses[0] if name != "</s>"]
-                future.set_result(self._saved.target_subwords.decode(ids))
+    @property
+    def row(self) -> str:
+        asked = "saturated" if self.asked is None else f"{self.asked:.1f}"
+        waits = " | ".join(f"{one:.2f}" for one in (self.median, self.p95, self.p99))
+        return f"| {self.server} | {asked} | {self.answered:.1f} | {waits} | {self.refused} |"
 
 
-def _static_front(rival: _StaticBatches) -> Any:
-    """The same front: Starlette and uvicorn, one route."""
-    from starlette.applications import Starlette
-    from starlette.requests import Request
-    from starlette.responses import JSONResponse, Response
-    from starlette.routing import Route
+@dataclass(frozen=True)
+class Plan:
+    """What is compared."""
 
-    async def translate(request: Request) -> Response:
-        text = (await request.json())["text"]
-        return JSONResponse({"text": await asyncio.wrap_future(rival.submit(text))})
+    model: str
+    device: str
+    threads: int
+    seconds: float
 
-    return Starlette(routes=[Route("/api/translate", translate, methods=["POST"])])
+    @property
+    def servers(self) -> dict[str, list[str]]:
+        """The commands that start each, and print where."""
+        where = ["--device", self.device, "--threads", str(self.threads)]
+        own = [sys.executable, "-m", "heedful", "serve", "--model", self.model, "--port", "0", "--quiet", *where]
+        own += ["--queue-tokens", "1000000000"]
+        rival = [sys.executable, __file__, "--model", self.model, *where, "--rival"]
+        found = {"heedful": [*own, "--engine", "torch"]}
+        if self.device == "cpu":
+            found["heedful, CTranslate2 in int8"] = [*own, "--engine", "ctranslate2"]
+        for kind in ("float32", "int8") if self.device == "cpu" else ("bfloat16",):
+            found[f"static batches, CTranslate2 in {kind}"] = [*rival, kind]
+        return found
 
-
-def _started(app: Any) -> tuple[int, Callable[[], None]]:
-    """The port of a server in a thread, and a function that stops it."""
-    import uvicorn
-
-    from heedful.serve.server import bound_socket
-
-    sock = bound_socket("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-
-    def stop() -> None:
-        server.should_exit = True
-        thread.join()
-
-    return sock.getsockname()[1], stop
-
-
-async def _load(port: int, texts: Sequence[str], rate: float, seconds: float) -> tuple[list[float], int, float]:
-    """The seconds to each answer, how many were refused, and how long all took; arrivals are a Poisson process."""
-    rng, waits, refused = random.Random(1), [], 0
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=600) as client:
-
-        async def ask(text: str) -> None:
-            nonlocal refused
-            began = time.perf_counter()
-            answer = await client.post("/api/translate", json={"text": text})
-            if answer.status_code == 200:
-                waits.append(time.perf_counter() - began)
-            else:
-                refused += 1
-
-        began, tasks, due = time.perf_counter(), [], 0.0
-        while (due := due + rng.expovariate(rate)) < seconds:
-            await asyncio.sleep(max(0.0, began + due - time.perf_counter()))
-            tasks.append(asyncio.create_task(ask(rng.choice(texts))))
-        await asyncio.gather(*tasks)
-        return waits, refused, time.perf_counter() - began
+    def library(self, engine: str) -> float:
+        """Sentences a second of the library, with all of them in one call."""
+        translator = heedful.load(self.model, device=self.device, threads=self.threads, engine=engine)
+        translator.translate(SENTENCES)
+        lines, took = list(SENTENCES) * 4, 0.0
+        while took < self.seconds / 2:
+            lines, began = lines * 2, time.perf_counter()
+            translator.translate(lines)
+            took = time.perf_counter() - began
+        return len(lines) / took
 
 
-def _outcome(engine: str, port: int, texts: Sequence[str], rate: float, seconds: float) -> Outcome:
-    waits, refused, took = asyncio.run(_load(port, texts, rate, seconds))
-    cuts = statistics.quantiles(waits, n=100) if len(waits) > 1 else [float("nan")] * 99
-    return Outcome(engine, rate, len(waits) / took, cuts[49], cuts[94], cuts[98], refused)
+@contextlib.contextmanager
+def started(command: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """The address of a server and its process id; it ends with the block."""
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if found := re.search(r"http://127\.0\.0\.1:\d+/", line):
+                break
+        else:
+            raise SystemExit(f"{' '.join(command)} did not start")
+        threading.Thread(target=process.stderr.read, daemon=True).start()
+        yield found[0], process.pid
+        process.terminate()
+
+
+class Client:
+    """Somebody who asks, and what they saw."""
+
+    def __init__(self, url: str) -> None:
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=AT_ONCE)
+        self.http = httpx.AsyncClient(base_url=url, timeout=SLOWEST, limits=limits)
+        self.waits: list[float] = []
+        self.sentences = self.refused = 0
+
+    async def ask(self, texts: Sequence[str]) -> None:
+        began = time.perf_counter()
+        answer = await self.http.post("/api/translate", json={"text": texts})
+        if answer.status_code == 200:
+            self.waits.append(time.perf_counter() - began)
+            self.sentences += len(texts)
+        else:
+            self.refused += 1
+
+
+def requests(seed: int) -> Iterator[tuple[str, ...]]:
+    """The sentences of each request, for ever."""
+    rng = random.Random(seed)
+    while True:
+        yield tuple(rng.choices(SENTENCES, k=rng.choice(SIZES)))
+
+
+async def at_rate(client: Client, rate: float, seconds: float) -> None:
+    """Send sentences at a rate, at random times."""
+    rng, come = random.Random(1), requests(2)
+    began, due, tasks = time.perf_counter(), 0.0, []
+    while (due := due + rng.expovariate(rate * len(SIZES) / sum(SIZES))) < seconds:
+        await asyncio.sleep(max(0.0, began + due - time.perf_counter()))
+        tasks.append(asyncio.create_task(client.ask(next(come))))
+    await asyncio.gather(*tasks)
+
+
+async def saturated(client: Client, sentences: float) -> None:
+    """Keep so many requests open that the server never waits, until so many sentences are asked for."""
+    come, left = requests(3), sentences
+
+    async def keep_asking() -> None:
+        nonlocal left
+        while left > 0:
+            texts = next(come)
+            left -= len(texts)
+            await client.ask(texts)
+
+    await asyncio.gather(*(keep_asking() for _ in range(AT_ONCE)))
+
+
+async def outcome(server: str, url: str, *, rate: float | None, sentences: float, seconds: float) -> Outcome:
+    client, began = Client(url), time.perf_counter()
+    await (saturated(client, sentences) if rate is None else at_rate(client, rate, seconds))
+    took = time.perf_counter() - began
+    await client.http.aclose()
+    cuts = statistics.quantiles(client.waits, n=100) if len(client.waits) > 1 else [float("nan")] * 99
+    return Outcome(server, rate, client.sentences / took, cuts[49], cuts[94], cuts[98], client.refused)
+
+
+def compare(plan: Plan) -> Iterator[str]:
+    """The lines of the report, as they come."""
+    engines = ["torch", "ctranslate2"] if plan.device == "cpu" else ["torch"]
+    library = {engine: plan.library(engine) for engine in engines}
+    packages = described("torch", "ctranslate2", "starlette", "uvicorn")
+    yield f"# heedful serve and rivals\n\n`python benchmarks/serve.py`: {packages}."
+    yield f"{plan.model} on {plan.device}, {plan.threads} thread(s), {plan.seconds:g} s at each rate.\n"
+    speeds = ", ".join(f"{speed:.1f} with {engine}" for engine, speed in library.items())
+    yield f"Sentences a second of the library, all in one call: {speeds}.\n"
+    yield f"| server | sentences/s asked | answered | median s | p95 | p99 | refused |\n|---|{6 * '---:|'}"
+    best: dict[str, float] = {}
+    for name, command in plan.servers.items():
+        with started(command) as (url, _):
+            asyncio.run(outcome(name, url, rate=5.0, sentences=0, seconds=2.0))  # warm
+            for share in (*SHARES, None):
+                rate = None if share is None else share * library["torch"]
+                likely = library["ctranslate2" if "int8" in name else "torch"] * plan.seconds
+                found = asyncio.run(outcome(name, url, rate=rate, sentences=likely, seconds=plan.seconds))
+                yield found.row
+                best[name] = found.answered
+    yield "\n| saturated | sentences/s | of the library with the same engine |\n|---|---:|---:|"
+    for name, speed in best.items():
+        same = library["ctranslate2" if "int8" in name else "torch"] if name.startswith("heedful") else None
+        yield f"| {name} | {speed:.1f} | {f'{speed / same:.0%}' if same else ''} |"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--model", default="en-de-small")
-    parser.add_argument("--rates", default="2,5,10,20", help="requests a second")
-    parser.add_argument("--seconds", type=float, default=30, help="of each rate")
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--seconds", type=float, default=18, help="of each rate")
+    parser.add_argument("--memory", type=int, default=0, metavar="N", help="send N requests, and watch the memory")
+    parser.add_argument("--rival", metavar="KIND", help="be the rival, computing in this kind of number")
+    parser.add_argument("--output", type=Path, help="a file of Markdown")
     chosen = parser.parse_args()
-    import torch
+    plan = Plan(chosen.model, chosen.device, chosen.threads, chosen.seconds)
+    if chosen.rival:
+        from serve_rival import serve_static_batches
 
-    from heedful.runs.lists import languages
-    from heedful.serve.access import Keys
-    from heedful.serve.app import app
-    from heedful.serve.service import ServedModel, Service
+        serve_static_batches(plan.model, chosen.rival, device=plan.device, threads=plan.threads)
+    elif chosen.memory:
+        with started(plan.servers["heedful"]) as (url, pid):
+            write(measure_memory(url, pid, chosen.memory, picture=chosen.output), chosen.output)
+    else:
+        write(compare(plan), chosen.output)
 
-    torch.set_num_threads(chosen.threads)
-    texts = [
-        sentence.strip() + "." for sentence in _SENTENCES.replace("!", ".").replace("?", ".").split(".") if sentence
-    ]
-    translator = heedful.load(chosen.model)
-    spoken = languages(translator.saved.description)
-    assert spoken is not None, "the model says which languages it has"
-    service = Service(
-        [ServedModel(chosen.model, translator, spoken, translator.options)], queue_tokens=10**9, most_characters=10**6
-    )
-    fronts = {"heedful": app(service, Keys())}
-    rival = _StaticBatches(chosen.model, beam_size=translator.options.beam_size, threads=chosen.threads)
-    fronts["CTranslate2, static batches"] = _static_front(rival)
-    outcomes: list[Outcome] = []
-    for name, front in fronts.items():
-        port, stop = _started(front)
-        asyncio.run(_load(port, texts, 5.0, 2.0))  # warm
-        for rate in map(float, chosen.rates.split(",")):
-            outcomes.append(_outcome(name, port, texts, rate, chosen.seconds))
-            one = outcomes[-1]
-            print(
-                f"{name:28} {rate:6.1f}/s asked {one.answered_per_second:6.1f}/s answered  "
-                f"median {one.median:6.2f} s  p95 {one.p95:6.2f} s  p99 {one.p99:6.2f} s  refused {one.refused}"
-            )
-        stop()
-    many = texts * 40
-    began = time.perf_counter()
-    translator.translate(many)
-    library = len(many) / (time.perf_counter() - began)
-    best = max(one.answered_per_second for one in outcomes if one.engine == "heedful")
-    print(f"the library, all in one batch: {library:.1f}/s; the server at its highest rate: {best / library:.0%} of it")
-    service.close()
-    if chosen.output:
-        facts = {"machine": platform.processor(), "threads": chosen.threads, "torch": torch.__version__}
-        chosen.output.write_text(
-            json.dumps({**facts, "library": library, "outcomes": [asdict(one) for one in outcomes]}, indent=1)
-        )
+
+def write(lines: Iterator[str], output: Path | None) -> None:
+    written = []
+    for line in lines:
+        print(line, flush=True)
+        written.append(line)
+    if output is not None:
+        output.write_text("\n".join(written) + "\n")
 
 
 if __name__ == "__main__":

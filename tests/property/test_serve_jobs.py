@@ -29,8 +29,8 @@ words = st.sampled_from(
     ["ba be bi", "da do", "fa ga ka la ma na", "ra. Sa.", "ta <b>te</b> ti", "", "ba\nbe bo", "{0} du da"]
 )
 requests = st.builds(
-    lambda texts, n_best, max_length, format_, wait, leave: (
-        Wanted(tuple(texts), n_best=n_best, max_length=max_length, format=format_),
+    lambda texts, n_best, max_length, format_, split, as_is, wait, leave: (
+        Wanted(tuple(texts), n_best=n_best, max_length=max_length, format=format_, split=split, as_is=as_is),
         wait,
         leave,
     ),
@@ -38,6 +38,8 @@ requests = st.builds(
     st.integers(1, 3),
     st.sampled_from([0, 0, 3]),
     st.sampled_from(["text", "html"]),
+    st.sampled_from([None, "lines", "never"]),
+    st.booleans(),
     st.floats(0, 0.05),
     st.one_of(st.none(), st.floats(0, 0.03)),
 )
@@ -75,7 +77,9 @@ def test_every_answer_is_that_of_the_text_alone(translator: heedful.Translator, 
         service.close()
     for (wanted, _, leave), answer in zip(asked, answers, strict=True):
         if answer is not None:
-            alone = translations(translator.sharing(translator.on_torch.search, notice=str), wanted, options)
+            alone = translations(
+                translator.sharing(translator.on_torch.search, notice=str, check=None), wanted, options
+            )
             assert [[one.text for one in own] for own in answer] == [[one.text for one in own] for own in alone]
             for own, expected in zip(answer, alone, strict=True):
                 assert [one.score for one in own] == pytest.approx([one.score for one in expected], abs=1e-9)

@@ -49,6 +49,16 @@ def test_deepl(server: serving.Running, expected: list[str]) -> None:
         client.translate_text("Hello", target_lang="DE", formality="more")
 
 
+def test_deepl_both_ways() -> None:
+    deepl = pytest.importorskip("deepl")
+    with serving.running(serving.served("en-de-small"), serving.served("de-en-small")) as own:
+        client = deepl.Translator("any key", server_url=own.url, send_platform_info=False)
+        found = client.translate_text("Der Hund läuft durch den Schnee.", target_lang="EN-US")
+        assert (found.detected_source_lang, "dog" in found.text) == ("DE", True)
+        assert client.translate_text("The dog", target_lang="DE").detected_source_lang == "EN"
+        assert {one.code for one in client.get_target_languages()} == {"DE", "EN"}
+
+
 def test_deep_translator(server: serving.Running, expected: list[str]) -> None:
     deep_translator = pytest.importorskip("deep_translator")
     client = deep_translator.LibreTranslator(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,15 +26,15 @@ def server() -> Iterator[serving.Running]:
 
 
 @contextlib.contextmanager
-def page(browser: Any, server: serving.Running, *, width: int = 1280) -> Iterator[Any]:  # noqa: F811
-    """The page; any error, message or request to somebody else fails the test."""
+def page(browser: Any, server: serving.Running, *, width: int = 1280, errors: tuple[str, ...] = ()) -> Iterator[Any]:  # noqa: F811
+    """The page; any other error or message than these, and any request to somebody else fails the test."""
     problems: list[str] = []
     made = browser.new_page(viewport={"width": width, "height": 800})
     made.on("pageerror", lambda error: problems.append(str(error)))
-    made.on("console", lambda message: problems.append(message.text))
+    made.on("console", lambda said: None if errors and said.text.startswith(errors) else problems.append(said.text))
     made.on("request", lambda request: None if request.url.startswith(server.url) else problems.append(request.url))
     made.goto(server.url)
-    made.wait_for_selector("#pair option", state="attached")
+    made.wait_for_selector("#source option", state="attached")
     yield made
     made.close()
     assert problems == []
@@ -51,7 +52,9 @@ def test_what_is_typed_is_translated_and_explained(browser: Any, server: serving
         expected = server.ask("POST", "/api/translate", {"text": TEXT}).json["results"][0]
         assert translation(made) == expected["translations"][0]["text"]
         assert made.evaluate("window.grown")
-        assert made.locator("#hypotheses li").count() >= 1
+        scores = made.locator("#hypotheses li .score").all_text_contents()
+        assert len(scores) == 4
+        assert scores == sorted(scores, key=float, reverse=True)
         word = made.locator(".translation .word", has_text="Dienstag")
         word.click()
         made.wait_for_selector("#attention:not([hidden])")
@@ -65,8 +68,10 @@ def test_what_is_typed_is_translated_and_explained(browser: Any, server: serving
         assert made.locator("#grid figure").count() == 6
         made.keyboard.press("Escape")
         assert made.is_hidden("#attention")
-        made.keyboard.press("Escape")
+        made.click("#clear")
         assert made.input_value("#text") == made.text_content(".translation") == ""
+        made.keyboard.press("Control+z")
+        assert made.input_value("#text") == TEXT
 
 
 def test_what_is_typed_on_stops_what_went_before(browser: Any, server: serving.Running) -> None:  # noqa: F811
@@ -78,6 +83,91 @@ def test_what_is_typed_on_stops_what_went_before(browser: Any, server: serving.R
         made.wait_for_selector(".translation .word")
         assert len(made.text_content(".translation")) < 20
     assert server.service.metrics.cancelled._value.get() > before
+
+
+def test_a_search_can_be_stopped_and_begun_again(browser: Any, server: serving.Running) -> None:  # noqa: F811
+    with page(browser, server) as made:
+        made.fill("#text", "\n".join([TEXT] * 60))
+        made.wait_for_selector("#stop:not([hidden])")
+        made.keyboard.press("Escape")
+        assert made.text_content("#hint") == "Stopped."
+        assert made.is_hidden("#stop")
+        wait_until_idle(server)
+        made.fill("#text", "A dog.")
+        assert "Hund" in translation(made)
+
+
+def wait_until_idle(server: serving.Running) -> None:
+    until = time.monotonic() + 10
+    while not server.service.thread.idle:
+        assert time.monotonic() < until, "nobody waits for it, and it goes on"
+        time.sleep(0.02)
+
+
+def test_the_keyboard_is_enough(browser: Any, server: serving.Running) -> None:  # noqa: F811
+    with page(browser, server) as made:
+        made.keyboard.type("A dog runs.")  # where the page puts the cursor
+        translation(made)
+        made.focus(".translation")
+        for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "ArrowRight", "Enter"):
+            made.keyboard.press(key)
+        made.wait_for_selector("#attention:not([hidden])")
+        assert made.text_content("#word") == "Hund"
+        made.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=server.url)
+        made.keyboard.press("Alt+KeyC")
+        made.wait_for_selector(".copy:has-text('Copied')")
+        assert made.evaluate("navigator.clipboard.readText()") == translation(made)
+
+
+@pytest.fixture(scope="module")
+def both_ways() -> Iterator[serving.Running]:
+    with serving.running(serving.served("en-de-small"), serving.served("de-en-small"), most_characters=200) as started:
+        yield started
+
+
+def chosen(made: Any, name: str) -> str:
+    return made.eval_on_selector(name, "one => one.selectedOptions[0].textContent")
+
+
+def test_the_language_is_found_out_and_swapped(browser: Any, both_ways: serving.Running) -> None:  # noqa: F811
+    with page(browser, both_ways) as made:
+        assert chosen(made, "#source") == "Detect language"
+        made.fill("#text", "Der Hund läuft durch den Schnee.")
+        assert "dog" in translation(made)
+        assert (chosen(made, "#source"), chosen(made, "#target")) == ("Auto: German", "English")
+        made.keyboard.press("Alt+KeyS")
+        made.wait_for_selector(".translation .word:has-text('Hund')")
+        assert "dog" in made.input_value("#text")
+        assert (made.input_value("#source"), made.input_value("#target")) == ("en", "de")
+        made.reload()  # the address has it all
+        made.wait_for_selector(".translation .word:has-text('Hund')")
+        assert (made.input_value("#source"), made.input_value("#target")) == ("en", "de")
+        made.select_option("#source", "")
+        made.fill("#text", "Good morning")
+        made.wait_for_selector(".translation .word:has-text('Morgen')")
+        assert chosen(made, "#source") == "Auto: English"
+
+
+def test_too_much_text_is_not_cut_off_but_refused(browser: Any, both_ways: serving.Running) -> None:  # noqa: F811
+    with page(browser, both_ways) as made:
+        made.fill("#text", "word " * 50)
+        made.wait_for_selector("#problem:not([hidden])")
+        assert "200 characters at most" in made.text_content("#problem")
+        assert len(made.input_value("#text")) == 250
+        made.fill("#text", "A dog.")
+        assert "Hund" in translation(made)
+        assert made.is_hidden("#problem")
+
+
+def test_a_server_that_has_gone_is_said_and_asked_again(browser: Any, server: serving.Running) -> None:  # noqa: F811
+    with page(browser, server, errors=("Failed to load resource",)) as made:
+        made.route("**/api/stream", lambda route: route.abort())
+        made.fill("#text", "A dog.")
+        made.wait_for_selector("#problem:not([hidden])")
+        assert "cannot be reached" in made.text_content("#problem")
+        made.unroute("**/api/stream")
+        assert "Hund" in translation(made)
+        assert made.is_hidden("#problem")
 
 
 def test_two_models_beside_each_other(browser: Any, server: serving.Running) -> None:  # noqa: F811

@@ -18,12 +18,12 @@ import pytest
 pytest.importorskip("starlette", reason="heedful[serve] is not installed")
 pytestmark = pytest.mark.long
 
-BODY = json.dumps({"text": "\n".join(["The committee met on Tuesday, but it could not agree on anything."] * 200)})
+BODY = json.dumps({"text": "\n".join(["The committee met on Tuesday, but it could not agree on anything."] * 60)})
 
 
 @contextlib.contextmanager
-def started() -> Iterator[tuple[subprocess.Popen[str], int]]:
-    command = [sys.executable, "-m", "heedful", "serve", "--port", "0", "--threads", "1"]
+def started(port: int = 0) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    command = [sys.executable, "-m", "heedful", "serve", "--port", str(port), "--threads", "1"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         for line in process.stderr:
@@ -76,11 +76,29 @@ def test_a_second_ctrl_c_ends_it_at_once() -> None:
     assert statuses != [200]
 
 
-def test_killed_and_started_again_it_answers() -> None:
-    for _ in range(2):
-        with started() as (process, port):
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-            connection.request("GET", "/ready")
-            assert connection.getresponse().status == 200
-            connection.close()
-            process.kill()
+def test_killed_in_the_middle_it_loses_what_was_in_flight_and_nothing_else() -> None:
+    statuses: list[int | str] = []
+    with started() as (process, port):
+        thread = asked(port, statuses)
+        process.kill()
+        thread.join()
+    assert statuses == ["RemoteDisconnected"] or statuses == ["ConnectionResetError"]
+    with started(port) as (_, same):  # at once, and where it was
+        assert same == port
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        connection.request("POST", "/api/translate", json.dumps({"text": "A dog."}))
+        answer = connection.getresponse()
+        assert answer.status == 200
+        assert "Hund" in answer.read().decode()
+        connection.close()
+
+
+def test_a_server_for_everybody_says_so() -> None:
+    command = [sys.executable, "-m", "heedful", "serve", "--host", "0.0.0.0", "--port", "0", "--model", "en-de-small"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        said = ""
+        while "in a browser" not in said and (line := process.stderr.readline()):
+            said += line
+        process.kill()
+    assert "--keys" in said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +15,7 @@ from heedful.cli.model_options import RunningOptions
 from heedful.cli.options import Quiet, Repeated, more, whole_number
 from heedful.cli.terminal import say
 from heedful.errors import MissingExtraError, ServeError
-from heedful.runs.folder import bundled_models
+from heedful.runs.folder import DEFAULT_MODEL, bundled_models
 
 if TYPE_CHECKING:
     from heedful.serve.service import ServedModel
@@ -65,9 +66,12 @@ def serve(
     from heedful.serve.service import Service
 
     known = read_keys(keys) if keys else Keys()
+    for origin in cors:
+        if origin != "*" and not re.fullmatch(r"https?://[^/\s]+", origin):
+            raise ServeError(f"--cors {origin}: must be an origin such as https://example.org, or * for all sites")
     with bound_socket(host, port) as sock:  # before the models are loaded: a port that is taken is said at once
         say("loading the models", quiet=quiet)
-        models = [_served(name, running, beam_size=beam_size) for name in model or tuple(bundled_models())]
+        models = [_served(name, running, beam_size=beam_size) for name in model or _all_bundled()]
         if not models:
             raise ServeError("which model? Give --model RUN, the folder that `heedful train` made")
         if doubled := {one.name for one in models if sum(other.name == one.name for other in models) > 1}:
@@ -76,6 +80,8 @@ def serve(
         service.warm_up()
         names = ", ".join(f"{one.name} ({one.languages.source} to {one.languages.target})" for one in models)
         place = f"http://{'[' + host + ']' if ':' in host else host}:{sock.getsockname()[1]}/"
+        if not keys and sock.getsockname()[0] not in ("127.0.0.1", "::1"):
+            say(f"whoever reaches {host} may ask: --keys lets in those who have one")
         _log_to_stderr(quiet=quiet)
         answer(
             app(service, known, origins=cors),
@@ -84,8 +90,13 @@ def serve(
             started=lambda: say(f"{names}: open {place} in a browser; Ctrl-C stops it"),
         )
     if service.thread.broken:
-        raise ServeError("the engine failed three times within a minute: the log says where")
+        raise ServeError("the engine failed for good, or three times within a minute: the log says where")
     say("stopped", quiet=quiet)
+
+
+def _all_bundled() -> tuple[str, ...]:
+    """The models that come with heedful, the one that commands take by default first."""
+    return tuple(sorted(bundled_models(), key=lambda name: name != DEFAULT_MODEL))
 
 
 def _log_to_stderr(*, quiet: bool) -> None:

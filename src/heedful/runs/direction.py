@@ -5,6 +5,7 @@ Only a model that comes with heedful is chosen by its direction: the same comman
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from heedful.errors import SearchError
@@ -37,17 +38,17 @@ def require_direction(model: Path | str, source: str | None, target: str | None)
         raise SearchError(f"{model} translates {own}, and not {asked}")
 
 
-def language_check(saved: SavedModel) -> LanguageCheck | None:
-    """What notices a text in another language than a model translates; it names a model that comes with heedful and
-    translates the other way. None for a model without a profile.
+def language_check(saved: SavedModel, *, opposite: Callable[[], str] | None = None) -> LanguageCheck | None:
+    """What notices a text in another language than a model translates; where nothing is given to say of text in the
+    target's, it names a model that comes with heedful and translates the other way. None for a model without a profile.
     """
 
-    def opposite() -> str:
+    def named() -> str:
         spoken = languages(saved.description)
         others = [model.model for model in bundled() if spoken and _fits(model, spoken.target, spoken.source)]
         return f"`heedful translate --model {others[0]}` translates it" if others else "check it, or the model"
 
-    return LanguageCheck(saved.profile, opposite=opposite) if saved.profile else None
+    return LanguageCheck(saved.profile, opposite=opposite or named) if saved.profile else None
 
 
 def _fits(model: ListedModel, source: str | None, target: str | None) -> bool:

@@ -46,6 +46,7 @@ from heedful.search.sentence import Hypothesis, Sentence
 from heedful.text.capitals import agreement
 from heedful.text.carrying import put_back
 from heedful.text.cleaning import clean_line
+from heedful.text.profile import LanguageCheck
 from heedful.text.sentences import Span, Split
 from heedful.text.subwords import Subwords
 
@@ -140,11 +141,10 @@ class Translator:
         """On torch, whatever translates; the first of several."""
         return self.on_torch.models[0]
 
-    def sharing(self, search: Search, *, notice: Callable[[str], object]) -> Translator:
-        """The same for one of many who share the models on torch, with a search of their own."""
+    def sharing(self, search: Search, *, notice: Callable[[str], object], check: LanguageCheck | None) -> Translator:
+        """The same for one of many who share the models on torch, with a search and a check of language each."""
         other = copy.copy(self)
-        other.search, other._notice = search, notice
-        other._language = language_check(self.saved)
+        other.search, other._notice, other._language = search, notice, check
         return other
 
     @property

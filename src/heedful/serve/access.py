@@ -64,6 +64,10 @@ class Holder:
             self.requests.append(now)
         self.characters += characters
 
+    def give_back(self, characters: int) -> None:
+        """Count them no more: nothing was done for them."""
+        self.characters = max(0, self.characters - characters)
+
 
 class Keys:
     """The keys of a server; without any, everybody may ask."""
@@ -81,7 +85,7 @@ class Keys:
         if not self._holders:
             return self._everybody
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        if scheme not in ("DeepL-Auth-Key", "Bearer"):
+        if scheme.lower() not in ("deepl-auth-key", "bearer"):
             given = fields.text("api_key") or fields.text("auth_key") or ""
         hashed = hashlib.sha256(given.strip().encode("utf-8", "replace")).hexdigest()
         found = [holder for holder in self._holders if hmac.compare_digest(holder.key.sha256, hashed)]

@@ -17,13 +17,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from heedful.errors import ServeError
+from heedful.errors import BusyError, ServeError
 from heedful.serve import deepl, libretranslate, native, uploads
 from heedful.serve.access import Keys
 from heedful.serve.api_page import api_page
 from heedful.serve.problems import log, status_and_message
 from heedful.serve.service import Service
-from heedful.serve.texts import service_of
+from heedful.serve.texts import give_back, service_of
 
 _PAGE = Path(__file__).parent / "page"
 _KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
@@ -35,6 +35,8 @@ _HEADERS = {
     "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
 }
+_ALWAYS = ("/health", "/ready", "/metrics")
+"""What is answered however many there are."""
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -50,7 +52,7 @@ def app(service: Service, keys: Keys, *, origins: Sequence[str] = ()) -> Starlet
         _route("/metrics", _metrics),
         _route("/openapi.json", _openapi),
         _route("/docs", _docs),
-        *(_file(f"/{name}", name) for name in ("page.js", "page.css", "icon.svg")),
+        *(_file(f"/{name}", name) for name in ("page.js", "attention.js", "page.css", "icon.svg")),
         _file("/", "index.html"),
     ]
     libre = [
@@ -63,30 +65,32 @@ def app(service: Service, keys: Keys, *, origins: Sequence[str] = ()) -> Starlet
         _route("/suggest", libretranslate.not_here, "POST"),
     ]
     v2 = [
-        ("/v2/translate", deepl.translate, ("POST",)),
-        ("/v2/languages", deepl.languages, ("GET", "POST")),
-        ("/v2/usage", deepl.usage, ("GET", "POST")),
-        ("/v2/glossaries", deepl.glossaries, ("GET",)),
-        ("/v3/glossaries", deepl.glossaries, ("GET",)),
-        ("/v2/glossary-language-pairs", deepl.glossary_pairs, ("GET",)),
+        _route("/v2/translate", deepl.translate, "POST"),
+        _route("/v2/languages", deepl.languages, "GET", "POST"),
+        _route("/v2/usage", deepl.usage, "GET", "POST"),
+        _route("/v2/glossaries", deepl.glossaries),
+        _route("/v3/glossaries", deepl.glossaries),
+        _route("/v2/glossary-language-pairs", deepl.glossary_pairs),
     ]
-    routes = [*ours, *libre, *(_route(path, handler, *methods, said="message") for path, handler, methods in v2)]
+    routes = [*ours, *libre, *v2]
     around = [Middleware(_Front, known={route.path for route in routes})]
     if origins:
         around.append(Middleware(CORSMiddleware, allow_origins=list(origins), allow_methods=["*"], allow_headers=["*"]))
     made = Starlette(routes=routes, middleware=around, exception_handlers={404: _missing, 405: _missing})
     made.state.service, made.state.keys, made.state.ready = service, keys, uploads.Ready()
+    made.state.crowded = lambda: False  # the server that answers knows better
     return made
 
 
-def _route(path: str, handler: Handler, *methods: str, said: str = "error", name: str | None = None) -> Route:
-    """``said``: the name of the field that says what is wrong."""
-
+def _route(path: str, handler: Handler, *methods: str, name: str | None = None) -> Route:
     async def answer(request: Request) -> Response:
         try:
             return await handler(request)
         except Exception as error:
-            return _problem(error, said)
+            problem = _problem(error, _said(path))
+            if problem.status_code == 429 or problem.status_code >= 499:
+                give_back(request)
+            return problem
 
     return Route(path, answer, methods=list(methods or ("GET",)), name=name)
 
@@ -104,7 +108,13 @@ def _problem(error: Exception, said: str) -> Response:
 async def _missing(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404)
     what = "there is nothing here: /docs says what there is" if status == 404 else "not with this method"
-    return JSONResponse({"message" if request.url.path.startswith("/v") else "error": what}, status)
+    # the headers say which methods are allowed
+    return JSONResponse({_said(request.url.path): what}, status, getattr(error, "headers", None))
+
+
+def _said(path: str) -> str:
+    """The name of the field that says what is wrong."""
+    return "message" if path.startswith(("/v2/", "/v3/")) else "error"
 
 
 async def _health(request: Request) -> Response:
@@ -150,6 +160,7 @@ class _Front:
             return
         began, status = time.perf_counter(), 500
         state: dict[str, Any] = scope.setdefault("state", {})
+        made = scope["app"].state
 
         async def send_more(message: Message) -> None:
             nonlocal status
@@ -159,11 +170,16 @@ class _Front:
             await send(message)
 
         try:
-            await self._app(scope, receive, send_more)
+            if made.crowded() and scope["path"] not in _ALWAYS:
+                made.service.metrics.rejected.inc()
+                busy = BusyError("too many connections at the same time: try again later", retry_after=1)
+                await _problem(busy, _said(scope["path"]))(scope, receive, send_more)
+            else:
+                await self._app(scope, receive, send_more)
         finally:
             seconds = time.perf_counter() - began
             route = scope["path"] if scope["path"] in self._known else "other"
-            metrics = scope["app"].state.service.metrics
+            metrics = made.service.metrics
             metrics.requests.labels(route, str(status)).inc()
             metrics.seconds.labels(route).observe(seconds)
             facts = {"route": route, "method": scope["method"], "status": status, "seconds": round(seconds, 4)}

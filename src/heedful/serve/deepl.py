@@ -11,7 +11,7 @@ from heedful.errors import ServeError
 from heedful.serve.access import UNLIMITED
 from heedful.serve.fields import fields_of
 from heedful.serve.service import LANGUAGE_NAMES
-from heedful.serve.texts import Wanted, holder_of, service_of, translated
+from heedful.serve.texts import Wanted, charge, holder_of, service_of, translated
 
 _QUOTA = 456
 _MOST_TEXTS = 1000
@@ -47,7 +47,7 @@ async def translate(request: Request) -> Response:
         split="never" if splitting in ("0", "off", "False", "false") else None,
         ignored=[name for given in fields.texts("ignore_tags") for name in given.split(",") if name],
     )
-    holder.use(service.require_short(texts, status=413), quota_status=_QUOTA)
+    charge(request, holder, texts, status=413, quota=_QUOTA)
     found = await translated(request, model, wanted)
     language = model.languages.source.upper()
     answers: list[dict[str, Any]] = [

@@ -211,6 +211,16 @@ class EngineThread:
     # The thread itself
 
     def _work(self) -> None:
+        try:
+            self._take_turns()
+        except Exception as error:  # a mistake of ours: nobody may wait for ever, and whoever runs it must know
+            with self._news:
+                self._stopped = self.broken = True
+            failed = ServeError(f"the engine failed ({type(error).__name__})")
+            failed.__cause__ = error
+            self._fail(failed, self._calls)
+
+    def _take_turns(self) -> None:
         while True:
             with self._news:
                 while not (self._stopped or self._arrivals or self._calls or self._owners):
@@ -255,7 +265,8 @@ class EngineThread:
 
     def _forget_ended(self) -> None:
         """Leave nothing of the jobs that are finished, given up or failed; those that are decoded go in their turn."""
-        ended = [one for one, job in self._owners.items() if job.ended is not None]
+        with self._news:  # or somebody submits meanwhile, and there are suddenly more of them
+            ended = [one for one, job in self._owners.items() if job.ended is not None]
         inside = {one for engine in self._lanes for one in engine.inside} if ended else set()
         for sentence in ended:
             if sentence not in inside:
@@ -347,8 +358,12 @@ class EngineThread:
         for call in calls:
             call.error = why
             call.done.set()
-        for job in set(self._owners.values()):
+        with self._news:
+            jobs = set(self._owners.values())
+        for job in jobs:
             job.end(why)
+        for search, *_ in self._lanes.values():
+            search.forget_engines()  # they hold sentences that nobody waits for
 
 
 @contextlib.contextmanager

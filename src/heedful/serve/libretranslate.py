@@ -11,7 +11,7 @@ from heedful.documents import FORMATS
 from heedful.errors import ServeError
 from heedful.serve.fields import Fields, fields_of
 from heedful.serve.service import LANGUAGE_NAMES, ServedModel, Service
-from heedful.serve.texts import Wanted, holder_of, service_of, translated
+from heedful.serve.texts import Wanted, charge, holder_of, service_of, translated
 
 
 async def translate(request: Request) -> Response:
@@ -28,7 +28,7 @@ async def translate(request: Request) -> Response:
         n_best=1 + fields.number("alternatives", least=0, most=100, default=0),
     )
     model, detected = _model(service, fields, " ".join(texts))
-    holder.use(service.require_short(texts), quota_status=403)
+    charge(request, holder, texts)
     found = await translated(request, model, wanted)
     answer: dict[str, Any] = {"translatedText": [own[0].text for own in found]}
     if detected:
@@ -65,7 +65,7 @@ async def detect(request: Request) -> Response:
     text = fields.text("q")
     if text is None:
         raise ServeError("Invalid request: missing q parameter", status=400)
-    holder.use(service.require_short([text]), quota_status=403)
+    charge(request, holder, [text])
     return JSONResponse([{"confidence": share, "language": code} for code, share in service.detections(text)])
 
 

@@ -21,7 +21,7 @@ from heedful.serve.engine_thread import Live
 from heedful.serve.fields import Fields, fields_of, gone
 from heedful.serve.problems import status_and_message
 from heedful.serve.service import LANGUAGE_NAMES, ServedModel, Service
-from heedful.serve.texts import Wanted, glossary_of, holder_of, service_of, translations
+from heedful.serve.texts import Wanted, charge, glossary_of, holder_of, service_of, translations
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ async def _question(request: Request) -> _Question:
         split=None if split == "auto" else split,  # pyright: ignore[reportArgumentType]
         as_is=fields.flag("as_is") or alignment,
     )
-    holder.use(service.require_short(texts), quota_status=403)
+    charge(request, holder, texts)
     request.state.facts = {"model": model.name, "characters": sum(map(len, texts))}
     return _Question(model, wanted, alignment)
 
@@ -122,13 +122,17 @@ async def stream(request: Request) -> Response:
         newest.update(live)  # who reads slowly misses what is old
         changed.set()
 
+    def show_soon(live: Live) -> None:
+        with contextlib.suppress(RuntimeError):  # the server has ended meanwhile, and nobody looks
+            loop.call_soon_threadsafe(show, live)
+
     working = asyncio.create_task(
         service_of(request).run(
             question.model,
             lambda translator: question.answer(translator, notices),
             gone=lambda: gone(request),
             notices=notices,
-            on_live=lambda live: loop.call_soon_threadsafe(show, live),
+            on_live=show_soon,
         )
     )
     working.add_done_callback(lambda _: changed.set())
@@ -187,7 +191,7 @@ async def attention(request: Request) -> Response:
     model = _model(service, fields, text)
     layers = model.translator.saved.config.model.decoder_layers
     layer = fields.number("layer", least=1, most=layers, default=aligning_layer(layers))
-    holder.use(service.require_short([text, translation or ""]), quota_status=403)
+    charge(request, holder, [text, translation or ""])
     maps = await service.run(
         model, lambda translator: translator.attention(text, target=translation), gone=lambda: gone(request)
     )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import errno
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from types import FrameType
 
@@ -21,24 +23,37 @@ from heedful.serve.service import Service
 
 _SECONDS_FOR_HEADERS = 20.0
 """For a client to say what it wants; who says nothing must not keep a place."""
-_SECONDS_TO_DRAIN = 30
+_SECONDS_TO_DRAIN, _SECONDS_TO_REFUSE = 30, 5
 _MOST_CONNECTIONS = 1000
+_SECONDS_BETWEEN_TRIMS = 20
 
 
 class _Protocol(H11Protocol):
     """HTTP/1.1 that does not wait for ever for a request, neither the first of a connection nor a later one."""
 
+    _timer: asyncio.TimerHandle | None = None
+    _watched: object = None
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._watch()
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._timer is not None:
+            self._timer.cancel()
+
     def data_received(self, data: bytes) -> None:
-        if self.cycle is not None and self.cycle.response_complete:
+        # once for each request: who sends it byte by byte has no more time
+        if self.cycle is not None and self.cycle.response_complete and self.cycle is not self._watched:
             self._watch()
         super().data_received(data)
 
     def _watch(self) -> None:
-        self.loop.call_later(_SECONDS_FOR_HEADERS, self._close_if_same, self.cycle)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._watched = self.cycle
+        self._timer = self.loop.call_later(_SECONDS_FOR_HEADERS, self._close_if_same, self.cycle)
 
     def _close_if_same(self, before: object) -> None:
         """Close where no request has begun since: a new one has a cycle of its own."""
@@ -49,6 +64,9 @@ class _Protocol(H11Protocol):
 class Server(uvicorn.Server):
     """A server that stops when it is told to, and at once when it is told twice."""
 
+    told = 0.0
+    """When it was told to stop."""
+
     def __init__(self, app: Starlette, service: Service) -> None:
         config = uvicorn.Config(
             app,
@@ -58,17 +76,18 @@ class Server(uvicorn.Server):
             log_config=None,
             access_log=False,
             server_header=False,
-            limit_concurrency=_MOST_CONNECTIONS,
             timeout_keep_alive=15,
-            timeout_graceful_shutdown=_SECONDS_TO_DRAIN,
+            timeout_graceful_shutdown=_SECONDS_TO_DRAIN + _SECONDS_TO_REFUSE,
             h11_max_incomplete_event_size=1 << 16,
         )
         super().__init__(config)
         self._service = service
+        app.state.crowded = lambda: len(self.server_state.connections) > _MOST_CONNECTIONS
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The first signal lets nothing new in; the second ends what is going on."""
         self._service.ready = False
+        self.told = self.told or time.monotonic()
         self.force_exit = self.should_exit
         self.should_exit = True
 
@@ -105,6 +124,12 @@ def bound_socket(host: str, port: int) -> socket.socket:
     return made
 
 
+def _give_back_memory() -> None:
+    """Let the C library return freed memory: of the small pieces of many threads glibc keeps more with every hour."""
+    with contextlib.suppress(OSError, AttributeError):  # other systems have nothing of the kind
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def serve(app: Starlette, service: Service, sock: socket.socket, *, started: Callable[[], object]) -> None:
     """Answer requests until somebody stops it. ``started``: called when the first can come."""
     server = Server(app, service)
@@ -114,9 +139,14 @@ def serve(app: Starlette, service: Service, sock: socket.socket, *, started: Cal
         while not server.started and not serving.done():
             await asyncio.sleep(0.01)
         started()
+        looks = 0
         while not serving.done():
             await asyncio.wait({serving}, timeout=1)
             server.should_exit |= service.thread.broken
+            if server.told and time.monotonic() - server.told > _SECONDS_TO_DRAIN:
+                await asyncio.to_thread(service.thread.stop)  # what is not answered by now is refused, with 503
+            if (looks := looks + 1) % _SECONDS_BETWEEN_TRIMS == 0:
+                await asyncio.to_thread(_give_back_memory)
 
     try:
         asyncio.run(run())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,6 +14,7 @@ from typing import Any, TypeVar
 
 from heedful.errors import BusyError, GoneError, ServeError
 from heedful.runs.descriptions import Languages
+from heedful.runs.direction import language_check
 from heedful.search.options import SearchOptions
 from heedful.search.translator import Translator
 from heedful.serve.engine_thread import EngineThread, OnLive, job_of
@@ -30,6 +33,14 @@ _NAMES = (
     "Serbian, sv Swedish, ta Tamil, th Thai, tl Tagalog, tr Turkish, uk Ukrainian, ur Urdu, vi Vietnamese, zh "
     "Chinese"
 )
+_CACHED_WORDS = 1 << 14
+"""Whose subwords are known: what strangers send for months must not fill the memory."""
+_UNSEEN, _KINDS = 0.5, 5000
+"""How often three letters are taken to stand somewhere that were not seen, and how many kinds there are about."""
+_ENOUGH = 2000
+"""Characters by which a language is known."""
+_OVERLAP = 3
+"""Three letters that overlap say a thing about so many times."""
 LANGUAGE_NAMES = {pair[:2]: pair[3:] for pair in _NAMES.split(", ")}
 
 
@@ -56,6 +67,25 @@ class ServedModel:
         hits = sum(word.strip(".,;:!?\"'()") in profile.source.function_words for word in words) / len(words)
         return known * min(1.0, hits / max(profile.source.function_share, 1e-9))
 
+    @functools.cached_property
+    def _letters(self) -> Counter[str]:
+        """How often three letters stand side by side in the language that it translates, by its frequent words."""
+        profile, counts = self.translator.saved.profile, Counter[str]()
+        for word, times in profile.source.word_counts.items() if profile is not None else ():
+            for three in _threes(word):
+                counts[three] += times
+        return counts
+
+    def likelihood(self, text: str) -> float:
+        """The log-probability of a text's letters in the language that it translates; of one word it tells much."""
+        counts, total = self._letters, self._letters.total() + _UNSEEN * _KINDS
+        return sum(math.log((counts[three] + _UNSEEN) / total) for word in text.split() for three in _threes(word))
+
+
+def _threes(word: str) -> list[str]:
+    letters = f" {''.join(filter(str.isalpha, word)).lower()} "
+    return [letters[at : at + 3] for at in range(len(letters) - 2)]
+
 
 class Service:
     """What every route works with."""
@@ -69,6 +99,8 @@ class Service:
     ) -> None:
         """``most_characters``: of one request."""
         self.models, self.most_characters, self.metrics = list(models), most_characters, Metrics()
+        for saved in (one for model in models for one in model.translator.all_saved):
+            saved.source_subwords.cached_words = saved.target_subwords.cached_words = _CACHED_WORDS
         self.thread = EngineThread(self.metrics, most_tokens=queue_tokens)
         self.metrics.watch(tokens=lambda: self.thread.tokens, running=lambda: self.thread.running)
         self.ready = True
@@ -113,14 +145,31 @@ class Service:
         if not fits:
             asked = f"from {source or 'any language'!r:.40} to {target or 'any language'!r:.40}"
             raise ServeError(f"there is no model {asked}: there is {self._known()}", status=400)
-        return max(fits, key=lambda model: model.detection(text)) if len(fits) > 1 and source is None else fits[0]
+        language = self.detections(text, among=fits)[0][0]
+        return next(model for model in fits if model.languages.source == language)
+
+    def _opposite(self, model: ServedModel) -> str:
+        """What to do about text in the language that a model translates into."""
+        source, target = model.languages.source, model.languages.target
+        back = [one for one in self.models if (one.languages.source, one.languages.target) == (target, source)]
+        return f"swap the languages, {back[0].name} translates it" if back else "check it, or the model"
 
     def _known(self) -> str:
         return ", ".join(f"{one.name} ({one.languages.source} to {one.languages.target})" for one in self.models)
 
-    def detections(self, text: str) -> list[tuple[str, float]]:
-        """The languages that a text may be in, most probable first, each with a confidence from 0 to 100."""
-        found = {model.languages.source: round(100 * model.detection(text), 1) for model in self.models}
+    def detections(self, text: str, *, among: Sequence[ServedModel] = ()) -> list[tuple[str, float]]:
+        """The languages that a text may be in, most probable first, each with a confidence from 0 to 100.
+
+        Of one language alone it is how much the text looks like it; of several, how probable each is.
+        """
+        models: dict[str, ServedModel] = {}
+        for model in among or self.models:
+            models.setdefault(model.languages.source, model)
+        if len(models) == 1:
+            return [(code, round(100 * model.detection(text), 1)) for code, model in models.items()]
+        scores = {code: model.likelihood(text[:_ENOUGH]) / _OVERLAP for code, model in models.items()}
+        shares = {code: math.exp(score - max(scores.values())) for code, score in scores.items()}
+        found = {code: round(100 * share / sum(shares.values()), 1) for code, share in shares.items()}
         return sorted(found.items(), key=lambda pair: -pair[1])
 
     # A request's work
@@ -157,7 +206,9 @@ class Service:
         try:
             with job_of(self.thread, on_live) as job:
                 search = SharedSearch(self.thread, job, model.shared, model.options)
-                own = model.translator.sharing(search, notice=(notices if notices is not None else []).append)
+                told = notices if notices is not None else []
+                check = language_check(model.translator.saved, opposite=lambda: self._opposite(model))
+                own = model.translator.sharing(search, notice=told.append, check=check)
                 working = asyncio.get_running_loop().run_in_executor(self._pool, work, own)
                 leaving = asyncio.ensure_future(gone())
                 try:

@@ -78,6 +78,20 @@ def holder_of(request: Request, fields: Fields) -> Holder:
     return keys.holder(request, fields)
 
 
+def charge(request: Request, holder: Holder, texts: Sequence[str], *, status: int = 400, quota: int = 403) -> None:
+    """Count what is asked for; raises with these statuses where it is too long, or more than somebody may ask for."""
+    characters = service_of(request).require_short(texts, status=status)
+    holder.use(characters, quota_status=quota)
+    request.state.charged = holder, characters
+
+
+def give_back(request: Request) -> None:
+    """Count it no more: it was not translated, for no fault of whoever asked."""
+    holder, characters = getattr(request.state, "charged", (None, 0))
+    if holder is not None:
+        holder.give_back(characters)
+
+
 async def translated(
     request: Request, model: ServedModel, wanted: Wanted, *, then: Callable[[Translator, Any], Any] | None = None
 ) -> Any:

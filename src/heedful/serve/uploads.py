@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
-import time
 from collections import OrderedDict
 from pathlib import PurePath
 
@@ -14,7 +14,7 @@ from heedful.documents import FORMATS, document_of
 from heedful.errors import ServeError
 from heedful.search.translator import Translator
 from heedful.serve.fields import fields_of, gone
-from heedful.serve.texts import holder_of, service_of
+from heedful.serve.texts import charge, holder_of, service_of
 
 _MOST_BYTES = 10 << 20
 _MOST_KEPT_BYTES = 100 << 20
@@ -25,23 +25,21 @@ class Ready:
     """Translated documents, in memory, until they are old or too many."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, tuple[float, bytes]] = OrderedDict()
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
 
     def add(self, suffix: str, content: bytes) -> str:
-        """The name under which it can be fetched, which nobody guesses."""
+        """The name under which it can be fetched for some minutes, which nobody guesses."""
         name = secrets.token_urlsafe(24) + suffix
-        self._kept[name] = time.monotonic(), content
-        while sum(len(kept) for _, kept in self._kept.values()) > _MOST_KEPT_BYTES:
+        self._kept[name] = content
+        while sum(map(len, self._kept.values())) > _MOST_KEPT_BYTES:
             self._kept.popitem(last=False)
+        asyncio.get_running_loop().call_later(_SECONDS_KEPT, self._kept.pop, name, None)
         return name
 
     def get(self, name: str) -> bytes:
-        now = time.monotonic()
-        for old in [own for own, (since, _) in self._kept.items() if now - since > _SECONDS_KEPT]:
-            del self._kept[old]
         if name not in self._kept:
             raise ServeError("there is no such file, or not any more", status=404)
-        return self._kept[name][1]
+        return self._kept[name]
 
 
 async def translate_file(request: Request) -> Response:
@@ -58,7 +56,7 @@ async def translate_file(request: Request) -> Response:
 
     def work(translator: Translator) -> bytes:
         taken = document_of(upload.content, suffix)
-        holder.use(service.require_short(taken.units), quota_status=403)
+        charge(request, holder, taken.units)
         return taken.filled(translator.translate(taken.units, options=model.options))
 
     content = await service.run(model, work, gone=lambda: gone(request))

@@ -35,6 +35,7 @@ SMALLEST_VOCABULARY = len(CONTROL_TOKENS) + 256
 """The control ids and one subword for each byte: with these alone every text can be written."""
 CACHED_WORDS = 1 << 21
 """Words remembered, about 400 MiB; then all are forgotten, and the frequent ones are soon back."""
+_LONGEST_CACHED = 64
 _MEGABYTES, _SUBWORDS, _GROWTH = 4.0, 5000, 0.35
 """Text of so many megabytes gets so many subwords, and other text in proportion to this power of its size."""
 _TAG = re.compile(r"<[a-z][a-z0-9-]{0,15}>")
@@ -102,6 +103,8 @@ class Subwords:
         self.id_bytes = [b""] * len(CONTROL_TOKENS) + spelled + [b""] * len(self.tags)
         """The bytes that each id spells; those of control ids and tags are none."""
         self._cache = _WordCache(tokenizer.model, self.dtype)
+        self.cached_words = CACHED_WORDS
+        """After so many words those that were seen are forgotten; who runs for months on others' text wants fewer."""
 
     @classmethod
     def train(cls, lines: Iterable[str], *, vocab_size: int) -> Subwords:
@@ -181,7 +184,7 @@ class Subwords:
 
     def encode_raw(self, lines: Sequence[str]) -> list[bytes]:
         """The ids of each line as the bytes of a `dtype` array: what storage wants, made without Python numbers."""
-        if len(self._cache) > CACHED_WORDS:
+        if len(self._cache) > self.cached_words:
             self._cache.clear()
         words, ids_of = self._words, self._cache.__getitem__
         try:
@@ -254,7 +257,9 @@ class _WordCache(dict[str, bytes]):
 
     def __missing__(self, word: str) -> bytes:
         symbols = word.encode("utf-8").decode("latin-1").translate(self._symbols)
-        self[word] = ids = np.array([token.id for token in self._bpe.tokenize(symbols)], self._dtype).tobytes()
+        ids = np.array([token.id for token in self._bpe.tokenize(symbols)], self._dtype).tobytes()
+        if len(word) <= _LONGEST_CACHED:  # longer ones hardly come again, and a few would fill the memory
+            self[word] = ids
         return ids
 
 

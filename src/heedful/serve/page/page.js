@@ -1,9 +1,13 @@
 // The page at /: two fields, translation while you type, the beams as they grow, and what a word looked at.
 // It asks the server it came from, and nobody else.
 
+import { $, node, showAttention } from "./attention.js";
+
 const WAIT = 250; // milliseconds of silence before what was typed is translated
 const PATIENCE = 1500; // milliseconds after which half a translation is better than the last one
-const $ = (selector, within = document) => within.querySelector(selector);
+const AGAIN = 3000; // milliseconds before a server that did not answer is asked again
+const UNREACHABLE = "The server cannot be reached. Is it still running?";
+const CLICK = "Choose a word to see what it looked at.";
 const text = $("#text");
 const sides = [...document.querySelectorAll(".output")];
 const running = [null, null]; // what can be stopped, for each side
@@ -12,22 +16,28 @@ const since = [0, 0];
 const grown = [new Map(), new Map()]; // what each sentence has come to while it is searched for
 let models = [];
 let names = {};
+let most = Infinity; // characters of a text
 let timer = 0;
 let shown = null; // the sentence and word whose attention is open
-
-function node(tag, properties = {}, ...children) {
-  const made = Object.assign(document.createElement(tag), properties);
-  made.append(...children);
-  return made;
-}
 
 function headers() {
   const key = $("#key").value.trim();
   return { "Content-Type": "application/json", ...(key && { Authorization: `Bearer ${key}` }) };
 }
 
-function modelOf(side) {
-  return models.find((model) => model.name === (side ? $("#other").value : $("#pair").value));
+// The models that the chosen languages leave; nothing chosen: the server finds out which language a text is in.
+function fitting() {
+  const [source, target] = [$("#source").value, $("#target").value];
+  return models.filter((one) => (!source || one.source === source) && (!target || one.target === target));
+}
+
+// What a request says of the model, and of how many translations it wants.
+function asked(side) {
+  const name = side ? $("#other").value : $("#model").value;
+  const fits = fitting().filter((one) => !name || one.name === name);
+  const best = Math.min(...fits.map((one) => one.n_best));
+  if ($("#source").value) return { model: fits[0].name, n_best: best };
+  return { source: "auto", ...($("#target").value && { target: $("#target").value }), n_best: best };
 }
 
 function complain(message) {
@@ -39,78 +49,105 @@ function complain(message) {
 
 function changed() {
   clearTimeout(timer);
-  running.forEach((one) => one?.abort());
+  stop();
   const given = text.value;
-  $("#count").textContent = given.length.toLocaleString();
+  const long = given.length > most;
+  $("#count").textContent = given || most < Infinity ? `${given.length.toLocaleString()} / ${most.toLocaleString()}` : "";
+  $("#count").classList.toggle("bad", long);
   $("#clear").hidden = !given;
-  history.replaceState(null, "", given ? `#${encodeURIComponent(given.slice(0, 1500))}` : location.pathname);
-  if (!given.trim()) {
+  if (!given.trim() || long) {
     sides.forEach((_, side) => empty(side));
-    complain("");
-    $("#state").textContent = "";
+    complain(long ? `This text is too long: ${most.toLocaleString()} characters at most are translated at a time.` : "");
+    remember("");
     return;
   }
   timer = setTimeout(translate, WAIT);
+}
+
+// So that the page can be reloaded, and a link sent. A browser may refuse where it is done too often.
+function remember(given) {
+  const languages = `${$("#source").value || "auto"}/${$("#target").value || "auto"}`;
+  try {
+    history.replaceState(null, "", given ? `#${languages}/${encodeURIComponent(given.slice(0, 1500))}` : location.pathname);
+  } catch {} // then the address stays as it is
+}
+
+function stop(said = "") {
+  running.forEach((one) => one?.abort());
+  running.fill(null);
+  $("#stop").hidden = true;
+  if (said) $(".hint", sides[0]).textContent = said;
 }
 
 function empty(side) {
   answers[side] = null;
   const place = $(".translation", sides[side]);
   place.textContent = "";
-  place.classList.remove("growing");
+  grow(place, false);
   $(".copy", sides[side]).hidden = true;
   $(".hint", sides[side]).textContent = "";
   if (side === 0) {
+    detected(null);
     $("#hypotheses").hidden = true;
     closeAttention();
   }
 }
 
+function grow(place, growing) {
+  place.classList.toggle("growing", growing);
+  place.ariaBusy = String(growing); // lest every word is read aloud as it comes
+}
+
 function translate() {
   clearTimeout(timer);
-  complain("");
+  remember(text.value);
   const both = $("#compare").checked;
   for (const side of both ? [0, 1] : [0]) follow(side);
 }
 
 async function follow(side) {
   running[side]?.abort();
-  const stop = (running[side] = new AbortController());
-  const model = modelOf(side);
+  const own = (running[side] = new AbortController());
+  const hint = $(".hint", sides[side]);
   grown[side].clear();
   const began = (since[side] = performance.now());
-  if (side === 0) $("#state").textContent = "Translating …";
+  hint.textContent = "Translating …";
   try {
     const answer = await fetch("api/stream", {
       method: "POST",
       headers: headers(),
-      signal: stop.signal,
-      body: JSON.stringify({ text: text.value, model: model.name, n_best: model.n_best }),
+      signal: own.signal,
+      body: JSON.stringify({ text: text.value, ...asked(side) }),
     });
+    complain("");
+    if (answer.status === 429) {
+      const seconds = Number(answer.headers.get("Retry-After")) || 1;
+      hint.textContent = `The server is busy: again in ${seconds} s`;
+      timer = setTimeout(translate, seconds * 1000);
+      return;
+    }
     if (!answer.ok) {
       const problem = await answer.json().catch(() => ({}));
-      if (answer.status === 429) {
-        const seconds = Number(answer.headers.get("Retry-After")) || 1;
-        $("#state").textContent = `Busy: again in ${seconds} s`;
-        timer = setTimeout(translate, seconds * 1000);
-        return;
-      }
       throw new Error(problem.error || `The server answered ${answer.status}.`);
     }
     for await (const line of linesOf(answer.body)) {
-      if (stop.signal.aborted) return;
+      if (own.signal.aborted) return;
       if (line.beams) showBeams(side, line.beams);
       if (line.error) throw new Error(line.error);
-      if (line.result) {
-        showResult(side, line.result);
-        if (side === 0) $("#state").textContent = `${((performance.now() - began) / 1000).toFixed(1)} s`;
-      }
+      if (line.result) showResult(side, line.result, (performance.now() - began) / 1000);
     }
+    if (!own.signal.aborted && hint.textContent === "Translating …") throw new TypeError("the answer was cut off");
   } catch (error) {
     if (error.name === "AbortError") return;
-    $("#state").textContent = "";
-    complain(error instanceof TypeError ? "The server cannot be reached. Is it still running?" : error.message);
+    hint.textContent = "";
+    complain(error.message);
+    if (error instanceof TypeError) {
+      complain(`${UNREACHABLE} This page goes on trying.`);
+      timer = setTimeout(translate, AGAIN);
+    }
   }
+  if (running[side] === own) running[side] = null;
+  $("#stop").hidden = running.every((one) => one === null);
 }
 
 async function* linesOf(body) {
@@ -133,17 +170,19 @@ function showBeams(side, beams) {
     grown[side].set(one.sentence, best?.text ?? "");
   }
   const place = $(".translation", sides[side]);
-  place.classList.add("growing");
+  grow(place, true);
+  const late = performance.now() - since[side] > PATIENCE;
+  if (late) $("#stop").hidden = false;
   const sentences = [...grown[side]].sort(([a], [b]) => a - b).map(([, said]) => said);
   // The translation of what was there before stays, lest it flicker at every key, unless this takes long.
-  if (!answers[side] || performance.now() - since[side] > PATIENCE) place.textContent = sentences.join(" ");
+  if (!answers[side] || late) place.textContent = sentences.join(" ");
   const going = beams.filter((one) => one.hypotheses.some((hypothesis) => !hypothesis.ended));
   if (!going.length) return;
-  const first = going.reduce((a, b) => (b.sentence < a.sentence ? b : a));
   if (side !== 0) return;
+  const first = going.reduce((a, b) => (b.sentence < a.sentence ? b : a));
   const best = Math.max(...first.hypotheses.map((one) => one.log_probability));
   const several = grown[0].size > 1 || first.sentence ? ` of sentence ${first.sentence + 1}` : "";
-  list("The search", `hypotheses${several} as they grow, with their log-probabilities`, true);
+  list("The search", `the beams${several} as they grow, with their log-probabilities`, true);
   $("#hypotheses ol").replaceChildren(
     ...first.hypotheses.map((one) => {
       const item = node("li", { className: one.ended ? "ended" : "" }, node("span", { textContent: one.text || "…" }));
@@ -161,29 +200,36 @@ function list(what, how, growing) {
   $("#how").textContent = how;
 }
 
-function showResult(side, answer) {
+function showResult(side, answer, seconds) {
   answers[side] = answer;
   const [result] = answer.results;
   const place = $(".translation", sides[side]);
-  place.classList.remove("growing");
+  place.lang = answer.target;
+  grow(place, false);
   place.replaceChildren(...words(result, side));
   $(".copy", sides[side]).hidden = !place.textContent.trim();
-  $(".hint", sides[side]).textContent = answer.notices[0] ?? (side ? "" : "Click a word to see what it looked at.");
+  $(".hint", sides[side]).textContent = answer.notices[0] ?? `${seconds.toFixed(1)} s. ${place.querySelector(".word") ? CLICK : ""}`;
   if (side !== 0) return;
-  const others = result.translations.slice(1);
-  list("Other translations", "best first, with their scores; click one to copy it", false);
-  $("#hypotheses").hidden = !others.length;
+  detected(answer);
+  list("Best translations", "with their scores; click one to copy it", false);
+  $("#hypotheses").hidden = !place.querySelector(".word");
   $("#hypotheses ol").replaceChildren(
-    ...others.map((one) => {
-      const item = node("li", { tabIndex: 0, title: "Copy" }, node("span", { textContent: one.text }));
-      item.append(node("span", { className: "score", textContent: one.score.toFixed(2) }));
-      const take = () => copy(one.text, item.lastChild);
-      item.addEventListener("click", take);
-      item.addEventListener("keydown", (event) => event.key === "Enter" && take());
-      return item;
+    ...result.translations.map((one) => {
+      const score = node("span", { className: "score", textContent: one.score.toFixed(2) });
+      const button = node("button", { type: "button", title: "Copy" }, node("span", { textContent: one.text }), score);
+      button.addEventListener("click", () => copy(one.text, score));
+      return node("li", {}, button);
     }),
   );
   closeAttention();
+}
+
+// Says which languages it was, where the server was to find out.
+function detected(answer) {
+  const [source, target] = [$("#source option[value='']"), $("#target option[value='']")];
+  if (source) source.textContent = answer ? `Auto: ${names[answer.source]}` : "Detect language";
+  if (target) target.textContent = answer ? names[answer.target] : "Automatic";
+  allowSwap();
 }
 
 // The translation with a span for every word: sentences are found in it one after the other.
@@ -215,8 +261,7 @@ function wordNode(word, side, sentence, place) {
 // Attention
 
 async function openAttention(clicked, side, number, place, heads = false) {
-  document.querySelectorAll(".word.chosen").forEach((one) => one.classList.remove("chosen"));
-  clicked.classList.add("chosen");
+  mark(clicked);
   const answer = answers[side];
   const sentence = answer.results[0].sentences[number];
   shown = { clicked, side, number, place };
@@ -230,70 +275,23 @@ async function openAttention(clicked, side, number, place, heads = false) {
     found = await asked.json();
     if (!asked.ok) throw new Error(found.error);
   } catch (error) {
-    complain(error.message);
+    complain(error instanceof TypeError ? UNREACHABLE : error.message);
     return;
   }
   if (shown?.clicked !== clicked) return;
-  const row = rowOf(found.target, clicked.textContent, place);
-  $("#attention").hidden = false;
-  $("#word").textContent = clicked.textContent;
-  $("#looked").replaceChildren(
-    ...found.source.flatMap((word, column) => {
-      const weight = found.weights[row][column];
-      const made = node("span", { className: "word", textContent: word });
-      made.style.setProperty("--weight", weight);
-      if (weight >= 0.05) made.append(node("small", { textContent: `${Math.round(100 * weight)}%` }));
-      return [made, " "];
-    }),
-  );
-  $("#heads").hidden = heads;
-  $("#grid").replaceChildren(...(found.heads ?? []).map((weights, head) => picture(weights, head, found, row)));
+  showAttention(found, clicked.textContent, place);
   if (!heads) $("#attention").scrollIntoView({ block: "nearest", behavior: "smooth" });
-}
-
-// The word's row: what was carried through may have shifted the words by some.
-function rowOf(target, word, place) {
-  let best = Math.min(place, target.length - 1);
-  let distance = Infinity;
-  target.forEach((one, row) => {
-    if (one === word && Math.abs(row - place) < distance) [best, distance] = [row, Math.abs(row - place)];
-  });
-  return best;
-}
-
-// One head: a row for each word of the translation, a column for each of the source.
-function picture(weights, head, found, chosen) {
-  const space = "http://www.w3.org/2000/svg";
-  const size = 12;
-  const svg = document.createElementNS(space, "svg");
-  const [rows, columns] = [found.target.length, found.source.length];
-  svg.setAttribute("viewBox", `0 0 ${columns * size} ${rows * size}`);
-  weights.forEach((row, y) =>
-    row.forEach((weight, x) => {
-      const cell = document.createElementNS(space, "rect");
-      for (const [name, value] of Object.entries({ x: x * size, y: y * size, width: size, height: size }))
-        cell.setAttribute(name, value);
-      cell.setAttribute("fill-opacity", (weight * (y === chosen ? 1 : 0.6)).toFixed(3));
-      const title = document.createElementNS(space, "title");
-      title.textContent = `${found.target[y]} → ${found.source[x]}: ${Math.round(100 * weight)}%`;
-      cell.append(title);
-      svg.append(cell);
-    }),
-  );
-  const frame = document.createElementNS(space, "rect");
-  for (const [name, value] of Object.entries({ x: 0.5, y: chosen * size + 0.5, width: columns * size - 1, height: size - 1 }))
-    frame.setAttribute(name, value);
-  frame.style.fill = "none";
-  frame.style.stroke = "currentColor";
-  svg.append(frame);
-  const most = weights[chosen].indexOf(Math.max(...weights[chosen]));
-  return node("figure", {}, node("figcaption", { textContent: `head ${head + 1}: mostly “${found.source[most]}”` }), svg);
 }
 
 function closeAttention() {
   shown = null;
   $("#attention").hidden = true;
+  mark(null);
+}
+
+function mark(word) {
   document.querySelectorAll(".word.chosen").forEach((one) => one.classList.remove("chosen"));
+  word?.classList.add("chosen");
 }
 
 // Buttons and keys
@@ -313,35 +311,61 @@ async function copy(value, where) {
   setTimeout(() => (where.textContent = before), 900);
 }
 
+// The model that translates back; none where languages are still to be found.
+function back() {
+  const { source, target } = answers[0] ?? { source: $("#source").value, target: $("#target").value };
+  return models.find((one) => one.source === target && one.target === source);
+}
+
+function allowSwap() {
+  const found = back();
+  $("#swap").disabled = !found;
+  $("#swap").title = found ? "Swap languages (Alt+S)" : "No model here translates back, as far as is known yet";
+}
+
 function swap() {
-  const { source, target } = modelOf(0);
-  const back = models.find((model) => model.source === target && model.target === source);
-  if (!back) return;
+  const found = back();
+  if (!found) return;
   const translation = answers[0]?.results[0].translations[0].text;
-  $("#pair").value = back.name;
   if (translation) text.value = translation;
-  chooseModel();
+  choose(found.source, found.target);
+}
+
+function fill(select, pairs) {
+  const before = select.value;
+  select.replaceChildren(...pairs.map(([value, textContent]) => node("option", { value, textContent })));
+  if (pairs.some(([value]) => value === before)) select.value = before;
+}
+
+// Take these languages, and translate again.
+function choose(source, target) {
+  $("#source").value = source;
+  offer();
+  if ([...$("#target").options].some((one) => one.value === target)) $("#target").value = target;
+  offer();
+  sides.forEach((_, side) => empty(side));
   changed();
 }
 
-function chooseModel() {
-  const { source, target, name } = modelOf(0);
-  const alike = models.filter((model) => model.source === source && model.target === target && model.name !== name);
-  const before = $("#other").value;
-  $("#other").replaceChildren(...alike.map((model) => node("option", { value: model.name, textContent: model.name })));
-  if (alike.some((model) => model.name === before)) $("#other").value = before;
-  $("#comparing").hidden = !alike.length;
-  if (!alike.length) $("#compare").checked = false;
+// What can be chosen beside what was chosen.
+function offer() {
+  const source = $("#source").value;
+  const targets = new Set(models.filter((one) => !source || one.source === source).map((one) => one.target));
+  const known = [...targets].map((code) => [code, names[code]]);
+  fill($("#target"), source ? known : [["", "Automatic"], ...known]);
+  const alike = source ? fitting() : [];
+  fill($("#model"), alike.map((one) => [one.name, one.name]));
+  const others = alike.filter((one) => one.name !== $("#model").value);
+  fill($("#other"), others.map((one) => [one.name, one.name]));
+  $("#model").hidden = $("#comparing").hidden = !others.length;
+  if (!others.length) $("#compare").checked = false;
   const both = $("#compare").checked;
   sides[1].hidden = !both;
   $(".which", sides[0]).hidden = !both;
-  $(".which", sides[0]).textContent = name;
+  $(".which", sides[0]).textContent = $("#model").value;
   $("#fields").classList.toggle("three", both);
-  const back = models.some((model) => model.source === target && model.target === source);
-  $("#swap").disabled = !back;
-  $("#swap").title = back ? "Swap languages (Alt+S)" : `No model here translates from ${names[target]} to ${names[source]}`;
   text.lang = source;
-  sides.forEach((side) => ($(".translation", side).lang = target));
+  sides.forEach((side) => ($(".translation", side).lang = $("#target").value));
 }
 
 function setTheme(theme) {
@@ -359,34 +383,57 @@ function otherTheme() {
 
 function listen() {
   text.addEventListener("input", changed);
+  text.addEventListener("scroll", alongside);
   $("#theme").addEventListener("click", otherTheme);
   $("#swap").addEventListener("click", swap);
+  $("#stop").addEventListener("click", () => stop("Stopped."));
   $("#close").addEventListener("click", closeAttention);
+  $("#clear").addEventListener("click", clear);
   $("#keyed").addEventListener("submit", (event) => event.preventDefault());
   $("#key").addEventListener("change", () => (sessionStorage.setItem("key", $("#key").value), changed()));
-  for (const id of ["#pair", "#compare", "#other"])
-    $(id).addEventListener("change", () => (sides.forEach((_, side) => empty(side)), chooseModel(), changed()));
+  $("#source").addEventListener("change", () => choose($("#source").value, ""));
+  for (const id of ["#target", "#model", "#compare", "#other"])
+    $(id).addEventListener("change", () => choose($("#source").value, $("#target").value));
   $("#heads").addEventListener("click", () => {
     if (shown) openAttention(shown.clicked, shown.side, shown.number, shown.place, true);
   });
-  $("#clear").addEventListener("click", clear);
-  sides.forEach((side, number) =>
+  sides.forEach((side, number) => {
     $(".copy", side).addEventListener("click", (event) =>
       copy(answers[number].results[0].translations[0].text, event.currentTarget),
-    ),
-  );
+    );
+    $(".translation", side).addEventListener("keydown", walk);
+  });
   addEventListener("keydown", (event) => {
-    if (event.key === "Escape") shown ? closeAttention() : clear();
+    if (event.key === "Escape") shown ? closeAttention() : stop(running[0] ? "Stopped." : "");
     if (event.altKey && event.code === "KeyS") (event.preventDefault(), swap());
     if (event.altKey && event.code === "KeyC" && answers[0]) (event.preventDefault(), $(".copy", sides[0]).click());
-    if (event.ctrlKey && event.key === "Enter") translate();
+    if (event.ctrlKey && event.key === "Enter" && text.value.trim()) translate();
   });
 }
 
+// What is read on the left is seen on the right.
+function alongside() {
+  const share = text.scrollTop / Math.max(1, text.scrollHeight - text.clientHeight);
+  for (const place of sides.map((side) => $(".translation", side)))
+    place.scrollTop = share * (place.scrollHeight - place.clientHeight);
+}
+
+// With the arrows from word to word, with Enter to what it looked at.
+function walk(event) {
+  const all = [...event.currentTarget.querySelectorAll(".word")];
+  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  const now = all.indexOf(document.activeElement);
+  if (step && all.length) {
+    event.preventDefault();
+    all[now < 0 ? 0 : Math.min(Math.max(now + step, 0), all.length - 1)].focus();
+  } else if (event.key === "Enter" && now >= 0) all[now].click();
+}
+
+// As if somebody had deleted it: then it can be undone.
 function clear() {
-  text.value = "";
-  changed();
   text.focus();
+  text.select();
+  if (!document.execCommand("delete")) (text.value = ""), changed();
 }
 
 async function begin() {
@@ -396,26 +443,16 @@ async function begin() {
   const known = await (await fetch("api/models")).json();
   models = known.models;
   names = known.languages;
+  most = known.limits.characters;
   $("#keyed").hidden = !known.limits.key;
-  text.maxLength = known.limits.characters;
-  const twice = (model) => models.some((one) => one !== model && one.source === model.source && one.target === model.target);
-  $("#pair").replaceChildren(
-    ...models.map((model) =>
-      node("option", {
-        value: model.name,
-        textContent: `${names[model.source]} → ${names[model.target]}${twice(model) ? ` · ${model.name}` : ""}`,
-      }),
-    ),
-  );
-  chooseModel();
-  if (location.hash.length > 1) {
-    try {
-      text.value = decodeURIComponent(location.hash.slice(1));
-    } catch {
-      text.value = "";
-    }
-    changed();
-  }
+  const sources = [...new Set(models.map((one) => one.source))].map((code) => [code, names[code]]);
+  fill($("#source"), sources.length > 1 ? [["", "Detect language"], ...sources] : sources);
+  const [source, target, ...given] = location.hash.slice(1).split("/");
+  try {
+    text.value ||= decodeURIComponent(given.join("/"));
+  } catch {} // a link that somebody has cut off
+  const fits = models.find((one) => one.source === source && one.target === target);
+  choose(fits?.source ?? $("#source").value, fits?.target ?? "");
 }
 
-begin().catch(() => complain("The server cannot be reached. Is it still running?"));
+begin().catch(() => complain(UNREACHABLE));
