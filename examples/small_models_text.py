@@ -117,8 +117,8 @@ def sorted_out(files: list[Path]) -> tuple[list[tuple[str, str]], list[tuple[str
     return sentences, rest
 
 
-def write_texts(data: Path, folder: Path, more: list[Path], *, miniature: bool = False) -> dict[str, int]:
-    """Write what is held out, joined and sorted out, and ``all.en`` and ``all.de``; how many lines each has.
+def write_texts(data: Path, folder: Path, more: list[Path], *, miniature: bool = False) -> None:
+    """Write what is held out, joined and sorted out, and ``all.en`` and ``all.de``, the last of which is written last.
 
     ``more``: text in one language, NAME.en or NAME.de, for the teachers. ``miniature``: a hundredth of what is made.
     """
@@ -133,7 +133,6 @@ def write_texts(data: Path, folder: Path, more: list[Path], *, miniature: bool =
     for language, side in zip(LANGUAGES, zip(*pairs(folder / "tatoeba-dev.tsv"), strict=True), strict=True):
         write_lines(folder / f"tatoeba-dev.{language}", side)
         write_lines(folder / f"all.{language}", taught_lines(data, folder, language, more))
-    return {path.name: len(lines_of(path)) for path in sorted(folder.iterdir())}
 
 
 def taught_lines(data: Path, folder: Path, language: str, more: list[Path]) -> Iterator[str]:

@@ -116,7 +116,7 @@ def test_its_model_fits_into_what_a_bundle_may_weigh(stages: Any) -> None:
 def test_the_rate_has_its_peak_where_the_warm_up_ends_and_is_0_at_the_end(stages: Any, size: str) -> None:
     wanted = stages.options().parse_args(["train", "run", "--size", size, "--minutes", "10"])
     kind, source = stages.SIZES[size].options
-    named = {"name": source} if kind == "--preset" else {"file": Path(source)}
+    named: dict[str, Any] = {"name": source} if kind == "--preset" else {"file": Path(source)}
     config = resolve(**named, settings=stages._schedule(wanted, 20_000))
     assert config.model.d_model == stages.SIZES[size].d_model
     sizes = {"d_model": config.model.d_model, "training": config.training}
