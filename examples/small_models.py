@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from small_models_text import MADE, TATOEBA, TATOEBA_WEIGHT, WEIGHTS, both_files, kept_out, write_texts
+from small_models_text import text_options, write_texts
 
 EXAMPLES = Path(__file__).parent
 AUGMENT = ("upper=0.05", "title=0.05", "typos=0.02", "copy=0.03", "joined=0.1")
@@ -114,14 +114,7 @@ def corpus(given: argparse.Namespace) -> dict[str, Any]:
     subwords, outputs = given.work / "subwords", {pair: given.work / pair / given.name for pair in given.pairs}
     logs = {pair: given.work / "logs" / f"{pair}-{given.name}-corpus.log" for pair in given.pairs}
     commands = {
-        logs[pair]: [
-            "prepare",
-            *_texts(given, pair),
-            *_synthetic(given, pair),
-            *_rules(given, pair),
-            "--output",
-            output,
-        ]
+        logs[pair]: ["prepare", *_texts(given, pair), "--output", output]
         for pair, output in outputs.items()
         if not output.exists()
     }
@@ -138,39 +131,19 @@ def corpus(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def _texts(given: argparse.Namespace, pair: str) -> list[str]:
-    """The options of `prepare` for all texts that people wrote, with their weights."""
-    source, target = pair.split("-")
-    words = []
-    for weight, names in WEIGHTS.items():
-        for files in (both_files(given.data, name) for name in names):
-            words += ["--source", f"{files[source]}@{weight}", "--target", f"{files[target]}@{weight}"]
-    words += ["--tsv", f"{given.data / TATOEBA}@{TATOEBA_WEIGHT}", "--columns", "1,2" if source == "en" else "2,1"]
-    return [*words, *(f"--tsv={given.work / 'text' / name}@{weight}" for name, weight in MADE.items())]
+    """The options of `prepare`: what people wrote, and what the teachers said.
 
-
-def _synthetic(given: argparse.Namespace, pair: str) -> list[str]:
-    """Those for what the teachers said: as a target, and what the other direction's said, as a source with a tag."""
+    This direction's is a target; what the other's said is a source, with a tag.
+    """
     source, target = pair.split("-")
     own, other = given.work / pair, given.work / f"{target}-{source}"
-    words = ["--tag", "bt"]  # has its place from the beginning: all models have the same subwords
-    if given.taught:
-        words += ["--source", f"{own}/taught.{source}@{given.taught}"]
-        words += ["--target", f"{own}/taught.{target}@{given.taught}"]
-    if given.back:
-        words += ["--source", f"{other}/taught.{source}@{given.back}"]
-        words += ["--target", f"{other}/taught.{target}@{given.back}"]
-        words += ["--tag", f"bt={other}/taught.{source}"]
-    return words
-
-
-def _rules(given: argparse.Namespace, pair: str) -> list[str]:
-    source, target = pair.split("-")
-    news = given.data / "wmt-news" / "newstest2013.en-de"
-    words = ["--max-length", "256", "--max-ratio", "4", "--on-bad-line", "drop"]
-    words += ["--valid-source", f"{news}.{source}.gz", "--valid-target", f"{news}.{target}.gz"]
-    for path in (given.work / "text" / "tatoeba-dev.tsv", *kept_out(given.data)):
-        if "newstest2013" not in path.name:  # the validation text, which is kept out by that
-            words += ["--exclude", str(path)]
+    words = text_options(given.data, given.work / "text", pair)
+    for folder, weight in ((own, given.taught), (other, given.back)):
+        if weight:
+            words += ["--source", f"{folder}/taught.{source}@{weight}"]
+            words += ["--target", f"{folder}/taught.{target}@{weight}"]
+    words += ["--tag", "bt"]  # has its place from the beginning: all models have the same subwords
+    words += ["--tag", f"bt={other}/taught.{source}"] if given.back else []
     return [*words, *(["--augment", *given.augment] if given.augment else [])]
 
 
@@ -257,31 +230,35 @@ def _run_facts(run: Path) -> dict[str, Any]:
 
 def translate(given: argparse.Namespace) -> dict[str, Any]:
     """Every direction's teachers translate all text of their source language, as far as the minutes go."""
-    began, commands, counts = time.monotonic(), {}, {}
+    began, commands, before = time.monotonic(), {}, 0
     for pair in given.pairs:
         source, target = pair.split("-")
         models = [word for name in given.teachers for word in ("--model", given.work / pair / name)]
         words = ["translate", *models, "--input", given.work / "text" / f"all.{source}", "--as-is", "--split", "never"]
         output = given.work / pair / f"said.{target}"
+        before += json.loads(_record(output).read_text())["lines"] if _record(output).exists() else 0
         short = ("--max-length", "8") if given.miniature else ()
         more = ("--beam-size", str(given.beam_size), *short, "--device", given.device)
         commands[given.work / "logs" / f"{pair}-translate.log"] = [*words, "--output", output, "--resume", *more]
     with contextlib.suppress(Stopped):  # what is there is used, and more may come later
         together(commands, seconds=60 * given.minutes)
-    for pair in given.pairs:
-        counts[pair] = _taught(given.work, pair)
-    sentences = sum(count["lines"] for count in counts.values())
-    return {**counts, "lines_a_minute": round(60 * sentences / (time.monotonic() - began))}
+    counts = {pair: _taught(given.work, pair) for pair in given.pairs}
+    lines = sum(count["lines"] for count in counts.values()) - before
+    return {**counts, "lines_a_minute": round(60 * lines / (time.monotonic() - began))}
+
+
+def _record(said: Path) -> Path:
+    """What `heedful translate --resume` writes about a text that it makes."""
+    return said.with_name(f"{said.name}.progress.json")
 
 
 def _taught(work: Path, pair: str) -> dict[str, int]:
     """Write the lines that are done, `taught.en` and `taught.de`; how many they are, and of how many."""
     source, target = pair.split("-")
     said = work / pair / f"said.{target}"
-    record = said.with_name(f"{said.name}.progress.json")
-    if not record.exists():
+    if not _record(said).exists():
         raise SystemExit(f"{said}: not a line is done; {work}/logs says why")
-    done = json.loads(record.read_text())
+    done = json.loads(_record(said).read_text())
     path = said if said.exists() else said.with_name(f"{said.name}.part")
     (work / pair / f"taught.{target}").write_bytes(path.read_bytes()[: done["bytes"]])
     with (work / "text" / f"all.{source}").open("rb") as file:

@@ -75,6 +75,24 @@ def kept_out(data: Path) -> list[Path]:
     return sorted([*found, *(path for paths in captions for path in paths)])
 
 
+def text_options(data: Path, folder: Path, pair: str) -> list[str]:
+    """The options of `prepare` for all texts with their weights, and for what is kept out of them."""
+    source, target = pair.split("-")
+    words = ["--max-length", "256", "--max-ratio", "4", "--on-bad-line", "drop"]
+    for weight, names in WEIGHTS.items():
+        for files in (both_files(data, name) for name in names):
+            words += ["--source", f"{files[source]}@{weight}", "--target", f"{files[target]}@{weight}"]
+    words += ["--columns", "1,2" if source == "en" else "2,1", "--tsv", f"{data / TATOEBA}@{TATOEBA_WEIGHT}"]
+    for name, weight in MADE.items():
+        words += ["--tsv", f"{folder / name}@{weight}"]
+    news = data / "wmt-news" / "newstest2013.en-de"
+    words += ["--valid-source", f"{news}.{source}.gz", "--valid-target", f"{news}.{target}.gz"]
+    for path in (folder / "tatoeba-dev.tsv", *kept_out(data)):
+        if "newstest2013" not in path.name:  # the validation text, which is kept out by that
+            words += ["--exclude", str(path)]
+    return words
+
+
 def drawn(*words: object) -> int:
     """A number that looks random and is always the same for the same words."""
     return int.from_bytes(hashlib.blake2b(repr(words).encode(), digest_size=8).digest(), "little")

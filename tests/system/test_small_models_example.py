@@ -202,10 +202,10 @@ def test_the_whole_chain_makes_two_bundles_and_their_scores_and_goes_on_where_it
     assert taught["en-de"]["pairs"]["kept"] > original["en-de"]["pairs"]["kept"]
     words = [sys.executable, str(EXAMPLES / "small_models.py"), "train", "again", "--minutes", "1", "--miniature"]
     words += ["--device", "cpu", "--pairs", "en-de", "--set", "training.steps=100000"]
-    stopped = run_stage([*words, "--stop-after", "0.4"], tmp_path)
+    stopped = run_stage([*words, "--stop-after", "1"], tmp_path)
     assert "go on with the same line" in stopped.stderr
     status = json.loads((work / "en-de" / "again" / "status.json").read_text())
     before = status["step"]
     assert (status["state"], before > 0) == ("interrupted", True)
-    run_stage([*words, "--stop-after", "0.3"], tmp_path)
+    run_stage([*words, "--stop-after", "0.5"], tmp_path)
     assert json.loads((work / "en-de" / "again" / "status.json").read_text())["step"] > before
