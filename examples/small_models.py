@@ -164,8 +164,8 @@ def train(given: argparse.Namespace) -> dict[str, Any]:
     planned = json.loads(plan.read_text())
     commands = {}
     for pair, run in runs.items():
-        settings = _schedule(given, planned["steps"][pair])
-        commands[given.work / "logs" / f"{pair}-{given.name}.log"] = [*_train(given, pair, run, settings), "--resume"]
+        words = _train(given, pair, run, planned["steps"][pair])
+        commands[given.work / "logs" / f"{pair}-{given.name}.log"] = [*words, "--resume"]
     left = 60 * given.stop_after - (time.monotonic() - began) if given.stop_after else math.inf
     together(commands, seconds=left)
     return {"plan": planned, **{pair: _run_facts(run) for pair, run in runs.items()}}
@@ -175,9 +175,11 @@ def _planned(given: argparse.Namespace, runs: Mapping[str, Path], began: float) 
     """Steps of each run that end with the minutes, from a trial of all of them at once."""
     trials = {pair: run.with_name(f"{run.name}-trial") for pair, run in runs.items()}
     steps = TINY_STEPS if given.miniature else given.trial_steps
-    short = [*_schedule(given, 40 * steps), f"training.steps={steps}", f"training.log_steps={max(1, steps // 8)}"]
+    short = [f"training.steps={steps}", f"training.log_steps={max(1, steps // 8)}"]
     logs = {pair: given.work / "logs" / f"{pair}-{given.name}-trial.log" for pair in runs}
-    together({logs[pair]: [*_train(given, pair, run, short), "--overwrite"] for pair, run in trials.items()})
+    together(
+        {logs[pair]: [*_train(given, pair, run, 40 * steps, *short), "--overwrite"] for pair, run in trials.items()}
+    )
     rates = {pair: _steps_a_second(run) for pair, run in trials.items()}
     for run in trials.values():
         shutil.rmtree(run)
@@ -189,10 +191,11 @@ def _planned(given: argparse.Namespace, runs: Mapping[str, Path], began: float) 
     return {"steps": fitted, "steps_a_second": rates, "minutes": given.minutes, "trial": time.monotonic() - began}
 
 
-def _train(given: argparse.Namespace, pair: str, run: Path, settings: list[str]) -> list[str | Path]:
+def _train(given: argparse.Namespace, pair: str, run: Path, steps: int, *last: str) -> list[str | Path]:
+    """``last``: settings that nothing changes."""
     words: list[str | Path] = ["train", given.work / pair / given.corpus, *SIZES[given.size].options, "--output", run]
     tiny = TINY if given.miniature else ()
-    for setting in (*settings, *tiny, *given.set):
+    for setting in (*_schedule(given, steps), *tiny, *given.set, *last):
         words += ["--set", setting]
     return [*words, "--device", given.device]
 
