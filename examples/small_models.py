@@ -1,106 +1,378 @@
-"""What the bundled models need beside their corpora: a held-out slice of Tatoeba, joined lines, sentences.
+"""The models that come with heedful, both directions, stage by stage, from the corpora to the folders that are shipped.
 
-    python examples/small_models.py hold-out train.tsv.xz --output tatoeba-dev.tsv
-    python examples/small_models.py join train.tsv.xz --without tatoeba-dev.tsv --output joined.tsv
-    python examples/small_models.py sentences mo.en.xz help.en.xz --output sentences.tsv --rest rest.tsv
+    python examples/small_models.py text --data DATA
+    python examples/small_models.py corpus original --data DATA
+    python examples/small_models.py train teacher --corpus original --size base --minutes 16 --stop-after 9
+    python examples/small_models.py translate teacher --minutes 8
+    python examples/small_models.py corpus taught --data DATA --taught 1 --back 0.5
+    python examples/small_models.py train student --corpus taught --size small --minutes 10
+    python examples/small_models.py score student --data DATA --bundle
 
-Tatoeba's sentences have seven words. A model that saw no longer ones of everyday life would not know what to do with a
-line of several sentences, so some are joined, two to four to a line. Of the messages and manuals of programs a third
-are sentences; the rest are names of buttons, options, code, and the model sees fewer of them.
+`examples/small_models.sh` is this list with its reasons. Everything lies in the folder --work. A stage that was stopped
+by whatever goes on when the same line is given again; one that is done says so. Both directions run side by side:
+on one GPU they make more steps together than one after the other, best under CUDA's MPS. What a stage
+did and how long it took is printed and written into WORK/results. --miniature makes models of 16 dimensions
+out of a few hundred lines, to try the whole chain on a CPU in a minute.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
-import lzma
-import re
-from collections.abc import Iterable, Iterator
+import contextlib
+import itertools
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-HELD_OUT = 2000
-JOINED = 100_000
-FEWEST_WORDS = 4
-END = re.compile(r'[.!?:]["»“)]?$')
-CODE = re.compile(r"%[a-zA-Z0-9$(]|[{}<>\\_=|@#&$\[]|--")
+from small_models_text import text_options, write_texts
 
-
-def pairs(path: Path) -> Iterator[tuple[str, str]]:
-    """The English and German of each line."""
-    raw = path.read_bytes()
-    for line in (lzma.decompress(raw) if path.suffix == ".xz" else raw).decode("utf-8").splitlines():
-        english, german = line.split("\t")[:2]
-        yield english.strip(), german.strip()
-
-
-def drawn(*words: object) -> int:
-    """A number that looks random and is always the same for the same words."""
-    return int.from_bytes(hashlib.blake2b(repr(words).encode(), digest_size=8).digest(), "little")
+EXAMPLES = Path(__file__).parent
+AUGMENT = ("upper=0.05", "title=0.05", "typos=0.02", "copy=0.03", "joined=0.1")
+TINY = ("model.d_model=16", "model.d_ff=16", "model.num_heads=2", "model.encoder_layers=1", "model.decoder_layers=1",
+        "training.source_tokens=400", "training.target_tokens=400")  # fmt: skip
+TINY_STEPS = 8
+START_SECONDS = 25
+"""From the start of `heedful train` to its first step, and from its last to the mean of its checkpoints, on a GPU."""
+SLOWER = 0.96
+"""A long run beside its trial: checkpoints, validations."""
 
 
-def held_out(path: Path) -> list[tuple[str, str]]:
-    """Of the English sentences the first in the order of their hashes, each with its first translation."""
-    first: dict[str, str] = {}
-    for english, german in pairs(path):
-        first.setdefault(english, german)
-    chosen = sorted(first, key=lambda english: drawn("held out", english))[:HELD_OUT]
-    return [(english, first[english]) for english in chosen]
+@dataclass(frozen=True)
+class Size:
+    """A model to train and its schedule, whose length the minutes decide."""
+
+    options: tuple[str, ...]
+    d_model: int
+    peak: float
+    """The highest learning rate."""
+    warmup: float
+    """The share of the steps in which it is reached; then it falls in a straight line to 0, since the end is known."""
 
 
-def joined(path: Path, without: Path) -> Iterator[tuple[str, str]]:
-    """Lines of two to four sentences that have nothing to do with each other; none of what is held out."""
-    english, german = (set(side) for side in zip(*pairs(without), strict=True))
-    rest = [pair for pair in pairs(path) if pair[0] not in english and pair[1] not in german and all(pair)]
-    for line in range(JOINED):
-        count = 2 + drawn("count", line) % 3
-        some = [rest[drawn("sentence", line, place) % len(rest)] for place in range(count)]
-        yield " ".join(pair[0] for pair in some), " ".join(pair[1] for pair in some)
+SIZES = {
+    # The paper's: 4,000 of 100,000 steps to 512^-0.5 · 4000^-0.5.
+    "base": Size(("--preset", "base"), 512, 7e-4, 0.04),
+    "small": Size(("--config", str(EXAMPLES / "small_models.toml")), 384, 1.1e-3, 1 / 16),
+}
 
 
-def is_sentence(english: str, german: str) -> bool:
-    """Whether both sides end as sentences do, without code, and the English has some words."""
-    whole = all(END.search(side) and not CODE.search(side) for side in (english, german))
-    return whole and len(english.split()) >= FEWEST_WORDS
+class Stopped(Exception):  # noqa: N818
+    """The time of this call is over; the same call goes on."""
 
 
-def sorted_out(files: list[Path]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """The sentences of NAME.en.xz and NAME.de.xz, and the rest; without the lines that hold a tab."""
-    sentences: list[tuple[str, str]] = []
-    rest: list[tuple[str, str]] = []
-    for file in files:
-        both = (file, file.with_name(file.name.replace(".en.", ".de.")))
-        sides = [lzma.decompress(side.read_bytes()).decode("utf-8").split("\n")[:-1] for side in both]
-        for english, german in zip(*sides, strict=True):
-            if "\t" not in english + german:
-                (sentences if is_sentence(english, german) else rest).append((english, german))
-    return sentences, rest
+def together(commands: Mapping[Path, list[str | Path]], *, seconds: float = math.inf) -> None:
+    """Run commands of heedful side by side, each with its log; all of them end when one fails or time is over."""
+    begun = {log: _begin(words, log) for log, words in commands.items()}
+    end = time.monotonic() + seconds
+    try:
+        while any(process.poll() is None for process in begun.values()):
+            _require_none_failed(begun)
+            if time.monotonic() > end:
+                raise Stopped
+            time.sleep(0.1)
+        _require_none_failed(begun)
+    finally:
+        for process in begun.values():
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)  # a training writes a checkpoint first
+        for process in begun.values():
+            process.wait()
 
 
-def write(path: Path, found: Iterable[tuple[str, str]]) -> None:
-    path.write_text("".join(f"{english}\t{german}\n" for english, german in found), encoding="utf-8", newline="\n")
+def _require_none_failed(begun: Mapping[Path, subprocess.Popen[bytes]]) -> None:
+    for log in (log.with_suffix(".log") for log, process in begun.items() if process.poll()):
+        raise SystemExit(f"{log}: {log.read_text(encoding='utf-8')[-2000:]}")
+
+
+def _begin(words: list[str | Path], log: Path) -> subprocess.Popen[bytes]:
+    """Start a command of heedful, or a program. A log that is JSON is what it prints; what it says stands beside."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    program = [sys.executable] if str(words[0]).endswith(".py") else [sys.executable, "-m", "heedful"]
+    environment = {**os.environ, "NO_COLOR": "1", "PYTHONUNBUFFERED": "1"}
+    with log.open("ab") as output, log.with_suffix(".log").open("ab") as errors:
+        return subprocess.Popen([*program, *map(str, words)], stdout=output, stderr=errors, env=environment)
+
+
+def text(given: argparse.Namespace) -> dict[str, Any]:
+    folder = given.work / "text"
+    if not (folder / "all.de").exists():
+        write_texts(given.data, folder, given.more, miniature=given.miniature)
+    return {"lines": {path.name: path.read_bytes().count(b"\n") for path in sorted(folder.iterdir())}}
+
+
+def corpus(given: argparse.Namespace) -> dict[str, Any]:
+    """Prepare the text of every direction; all have the subwords that the first one learned."""
+    subwords, outputs = given.work / "subwords", {pair: given.work / pair / given.name for pair in given.pairs}
+    logs = {pair: given.work / "logs" / f"{pair}-{given.name}-corpus.log" for pair in given.pairs}
+    commands = {
+        logs[pair]: ["prepare", *_texts(given, pair), "--output", output]
+        for pair, output in outputs.items()
+        if not output.exists()
+    }
+    if not subwords.exists():
+        learned = ["--vocab-size", 500 if given.miniature else given.vocab_size, "--sample-pairs", given.sample_pairs]
+        first = given.pairs[0]
+        if logs[first] in commands:
+            together({logs[first]: [*commands.pop(logs[first]), *map(str, learned)]})
+        shutil.copytree(outputs[first] / "tokenizer", subwords)
+    commands = {log: [*words, "--tokenizer", subwords] for log, words in commands.items()}
+    for some in [{log: words} for log, words in commands.items()] if given.one_by_one else [commands]:
+        together(some)
+    return {pair: _corpus_facts(json.loads((output / "report.json").read_text())) for pair, output in outputs.items()}
+
+
+def _texts(given: argparse.Namespace, pair: str) -> list[str]:
+    """The options of `prepare`: what people wrote, and what the teachers said.
+
+    This direction's is a target; what the other's said is a source, with a tag.
+    """
+    source, target = pair.split("-")
+    own, other = given.work / pair, given.work / f"{target}-{source}"
+    words = text_options(given.data, given.work / "text", pair)
+    for folder, weight in ((own, given.taught), (other, given.back)):
+        if weight:
+            words += ["--source", f"{folder}/taught.{source}@{weight}"]
+            words += ["--target", f"{folder}/taught.{target}@{weight}"]
+    words += ["--tag", "bt"]  # has its place from the beginning: all models have the same subwords
+    words += ["--tag", f"bt={other}/taught.{source}"] if given.back else []
+    return [*words, *(["--augment", *given.augment] if given.augment else [])]
+
+
+def _corpus_facts(report: dict[str, Any]) -> dict[str, Any]:
+    removed = {name: rule["removed"] for name, rule in report["rules"].items() if rule["removed"]}
+    added = {kind: found["added"] for kind, found in report["augmented"].items()}
+    tokens = {side: lengths["tokens"] for side, lengths in report["lengths"].items()}
+    return {"pairs": report["pairs"], "removed": removed, "added": added, "tokens": tokens}
+
+
+def train(given: argparse.Namespace) -> dict[str, Any]:
+    """All directions at once, for so many minutes, of which a timed trial says how many steps they are."""
+    began = time.monotonic()
+    runs = {pair: given.work / pair / given.name for pair in given.pairs}
+    plan = given.work / "results" / f"{given.name}.steps.json"
+    if not plan.exists():
+        _write(plan, _planned(given, runs, began))
+    planned = json.loads(plan.read_text())
+    commands = {}
+    for pair, run in runs.items():
+        words = _train(given, pair, run, planned["steps"][pair])
+        commands[given.work / "logs" / f"{pair}-{given.name}.log"] = [*words, "--resume"]
+    left = 60 * given.stop_after - (time.monotonic() - began) if given.stop_after else math.inf
+    together(commands, seconds=left)
+    return {"plan": planned, **{pair: _run_facts(run) for pair, run in runs.items()}}
+
+
+def _planned(given: argparse.Namespace, runs: Mapping[str, Path], began: float) -> dict[str, Any]:
+    """Steps of each run that end with the minutes, from a trial of all of them at once."""
+    trials = {pair: run.with_name(f"{run.name}-trial") for pair, run in runs.items()}
+    steps = TINY_STEPS if given.miniature else given.trial_steps
+    short = [f"training.steps={steps}", f"training.log_steps={max(1, steps // 8)}"]
+    logs = {pair: given.work / "logs" / f"{pair}-{given.name}-trial.log" for pair in runs}
+    together(
+        {logs[pair]: [*_train(given, pair, run, 40 * steps, *short), "--overwrite"] for pair, run in trials.items()}
+    )
+    rates = {pair: _steps_a_second(run) for pair, run in trials.items()}
+    for run in trials.values():
+        shutil.rmtree(run)
+    seconds = 60 * given.minutes - (time.monotonic() - began) - START_SECONDS
+    fitted = {pair: int(SLOWER * rate * seconds) for pair, rate in rates.items()}
+    if min(fitted.values()) < steps and not given.miniature:
+        raise SystemExit(f"--minutes {given.minutes:g}: too few for more than the trial of {steps} steps; {rates}")
+    fitted = dict.fromkeys(runs, TINY_STEPS) if given.miniature else fitted
+    return {"steps": fitted, "steps_a_second": rates, "minutes": given.minutes, "trial": time.monotonic() - began}
+
+
+def _train(given: argparse.Namespace, pair: str, run: Path, steps: int, *last: str) -> list[str | Path]:
+    """``last``: settings that nothing changes."""
+    words: list[str | Path] = ["train", given.work / pair / given.corpus, *SIZES[given.size].options, "--output", run]
+    tiny = TINY if given.miniature else ()
+    for setting in (*_schedule(given, steps), *tiny, *given.set, *last):
+        words += ["--set", setting]
+    return [*words, "--device", given.device]
+
+
+def _schedule(given: argparse.Namespace, steps: int) -> list[str]:
+    """Warm-up to the peak, a straight line to 0, and the mean of what five checkpoints of the last tenth say."""
+    size = SIZES[given.size]
+    warmup = max(1, round(size.warmup * steps))
+    scale = (given.peak or size.peak) * math.sqrt(size.d_model * warmup)  # Equation 3, read backwards
+    saved = {"checkpoint_minutes": 0, "checkpoint_steps": max(1, steps // 50), "keep_last": 5, "average_last": 5}
+    rate = {"steps": steps, "warmup_steps": warmup, "learning_rate_scale": f"{scale:.4f}", "decay": "linear"}
+    told = {"validation_steps": max(1, steps // 4), "log_steps": 100}
+    return [f"training.{name}={value}" for name, value in {**rate, **saved, **told}.items()]
+
+
+def _metrics(run: Path, kind: str) -> list[dict[str, Any]]:
+    lines = map(json.loads, (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
+    return [line for line in lines if line["kind"] == kind]
+
+
+def _steps_a_second(run: Path) -> float:
+    """Of the second half of a trial, which has captured and compiled what it needs."""
+    lines = _metrics(run, "train")
+    first, last = lines[len(lines) // 2 - 1], lines[-1]
+    return (last["step"] - first["step"]) / (last["wall"]["seconds"] - first["wall"]["seconds"])
+
+
+def _run_facts(run: Path) -> dict[str, Any]:
+    status = json.loads((run / "status.json").read_text(encoding="utf-8"))
+    found = {name: status[name] for name in ("state", "step", "steps", "minutes")}
+    speeds = sorted(line["wall"]["tokens_per_second"] for line in _metrics(run, "train")) or [0.0]
+    validated = {line["step"]: round(line["perplexity"], 3) for line in _metrics(run, "validation")}
+    return {**found, "target_tokens_a_second": speeds[len(speeds) // 2], "validation_perplexity": validated}
+
+
+def translate(given: argparse.Namespace) -> dict[str, Any]:
+    """Every direction's teachers translate all text of their source language, as far as the minutes go."""
+    began, commands, before = time.monotonic(), {}, 0
+    for pair in given.pairs:
+        source, target = pair.split("-")
+        models = [word for name in given.teachers for word in ("--model", given.work / pair / name)]
+        words = ["translate", *models, "--input", given.work / "text" / f"all.{source}", "--as-is", "--split", "never"]
+        output = given.work / pair / f"said.{target}"
+        before += json.loads(_record(output).read_text())["lines"] if _record(output).exists() else 0
+        short = ("--max-length", "8") if given.miniature else ()
+        more = ("--beam-size", str(given.beam_size), *short, "--device", given.device)
+        commands[given.work / "logs" / f"{pair}-translate.log"] = [*words, "--output", output, "--resume", *more]
+    with contextlib.suppress(Stopped):  # what is there is used, and more may come later
+        together(commands, seconds=60 * given.minutes)
+    counts = {pair: _taught(given.work, pair) for pair in given.pairs}
+    lines = sum(count["lines"] for count in counts.values()) - before
+    return {**counts, "lines_a_minute": round(60 * lines / (time.monotonic() - began))}
+
+
+def _record(said: Path) -> Path:
+    """What `heedful translate --resume` writes about a text that it makes."""
+    return said.with_name(f"{said.name}.progress.json")
+
+
+def _taught(work: Path, pair: str) -> dict[str, int]:
+    """Write the lines that are done, `taught.en` and `taught.de`; how many they are, and of how many."""
+    source, target = pair.split("-")
+    said = work / pair / f"said.{target}"
+    if not _record(said).exists():
+        raise SystemExit(f"{said}: not a line is done; {work}/logs says why")
+    done = json.loads(_record(said).read_text())
+    path = said if said.exists() else said.with_name(f"{said.name}.part")
+    (work / pair / f"taught.{target}").write_bytes(path.read_bytes()[: done["bytes"]])
+    with (work / "text" / f"all.{source}").open("rb") as file:
+        (work / pair / f"taught.{source}").write_bytes(b"".join(itertools.islice(file, done["lines"])))
+        return {"lines": done["lines"], "of": done["lines"] + sum(1 for _ in file)}
+
+
+def score(given: argparse.Namespace) -> dict[str, Any]:
+    """BLEU on what models are chosen by, and the lines of benchmarks/robustness.py; of int8 where it is bundled."""
+    models = {pair: given.work / pair / given.name for pair in given.pairs}
+    if given.bundle:
+        models = {pair: _bundled(given, pair, run) for pair, run in models.items()}
+    few = ["--resamples", "20", "--max-length", "8"] if given.miniature else []
+    commands = {}
+    for pair, model in models.items():
+        folder = given.work / "scores" / model.name if given.bundle else given.work / "scores" / f"{pair}-{given.name}"
+        source, target = pair.split("-")
+        for name, stem in _sets(given).items():
+            files = ["--source", stem.format(source), "--reference", stem.format(target), "--language", target]
+            words = ["evaluate", "--model", model, *files, "--json", "--quiet", "--device", given.device, *few]
+            commands[folder / f"{name}.json"] = [*words, "--output", folder / f"{name}.out", "--overwrite"]
+        robust = [EXAMPLES.parent / "benchmarks" / "robustness.py", "--model", model, "--from", source, "--json"]
+        if not given.miniature:  # whose outputs have no end
+            commands[folder / "robustness.json"] = [*robust, "--device", given.device]
+    for file, words in commands.items():
+        file.unlink(missing_ok=True)
+        together({file: words})
+    return {f"{file.parent.name}/{file.stem}": _scored(json.loads(file.read_text())) for file in commands}
+
+
+def _bundled(given: argparse.Namespace, pair: str, run: Path) -> Path:
+    output = given.work / f"{pair}-{given.bundle}"
+    words = ["bundle", run, "--output", output, "--languages", pair, "--overwrite"]
+    card = [f"--card={given.cards}/{pair}.md"] if given.cards else []
+    together({given.work / "logs" / f"{pair}-bundle.log": [*words, *card]})
+    return output
+
+
+def _sets(given: argparse.Namespace) -> dict[str, str]:
+    """newstest2014 is scored by hand, once."""
+    return {
+        "newstest2013": f"{given.data}/wmt-news/newstest2013.en-de.{{}}.gz",
+        "tatoeba-dev": f"{given.work}/text/tatoeba-dev.{{}}",
+        "multi30k-val": f"{given.data}/multi30k/val.{{}}.gz",
+    }
+
+
+def _scored(facts: dict[str, Any]) -> dict[str, Any]:
+    if "kinds" in facts:
+        return {"right": facts["right"], **{kind: row["right"] for kind, row in facts["kinds"].items()}}
+    return {one["name"]: round(one["value"], 2) for one in facts["scores"]}
+
+
+def _write(path: Path, facts: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(facts, indent=1, ensure_ascii=False), encoding="utf-8")
+
+
+def options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    stages = parser.add_subparsers(dest="stage", required=True)
+    made = {name: stages.add_parser(name) for name in ("text", "corpus", "train", "translate", "score")}
+    for stage in made.values():
+        stage.add_argument("--work", type=Path, default=Path("small"))
+        stage.add_argument("--pairs", nargs="+", default=["en-de", "de-en"], choices=["en-de", "de-en"])
+        stage.add_argument("--device", default="auto")
+        stage.add_argument("--miniature", action="store_true", help="tiny models, a few steps: does it run?")
+    for name in ("text", "corpus", "score"):
+        made[name].add_argument("--data", type=Path, required=True, help="small_models.sh says what it holds")
+    for name, about in {"corpus": "of the corpus", "train": "of the run", "score": "of the run"}.items():
+        made[name].add_argument("name", help=about)
+    made["text"].add_argument("--more", type=Path, nargs="+", default=[], help="text alone, NAME.en or NAME.de")
+    one = made["corpus"]
+    one.add_argument("--taught", type=float, default=0, help="weight of what this direction's teachers said")
+    one.add_argument("--back", type=float, default=0, help="weight of what the other's said, as sources")
+    one.add_argument("--augment", nargs="*", default=AUGMENT)
+    one.add_argument("--vocab-size", type=int, default=12_000)
+    one.add_argument("--sample-pairs", type=int, default=1_000_000, help="that subwords are learned from")
+    one.add_argument("--one-by-one", action="store_true", help="not both directions at once: half the memory")
+    one = made["train"]
+    one.add_argument("--corpus", default="original")
+    one.add_argument("--size", choices=SIZES, default="small")
+    one.add_argument("--minutes", type=float, required=True, help="of everything, the trial and later calls included")
+    one.add_argument("--stop-after", type=float, default=0, help="minutes of this call; the next one goes on")
+    one.add_argument("--trial-steps", type=int, default=600)
+    one.add_argument("--peak", type=float, help="the highest learning rate")
+    one.add_argument("--set", nargs="+", default=[], help="other settings, as in model.dropout=0.2")
+    one = made["translate"]
+    one.add_argument("teachers", nargs="+", help="runs; several translate together")
+    one.add_argument("--minutes", type=float, default=math.inf)
+    one.add_argument("--beam-size", type=int, default=4)
+    one = made["score"]
+    one.add_argument("--bundle", nargs="?", const="small", help="in int8 first, as WORK/en-de-small")
+    one.add_argument("--cards", type=Path, help="the folder of en-de.md and de-en.md")
+    return parser
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("hold-out", "join"):
-        command = commands.add_parser(name)
-        command.add_argument("tatoeba", type=Path)
-        command.add_argument("--output", type=Path, required=True)
-    command.add_argument("--without", type=Path, required=True, help="what was held out")
-    command = commands.add_parser("sentences")
-    command.add_argument("files", type=Path, nargs="+", help="NAME.en.xz, beside which is NAME.de.xz")
-    command.add_argument("--output", type=Path, required=True, help="the sentences")
-    command.add_argument("--rest", type=Path, required=True, help="the other lines")
-    given = parser.parse_args()
-    if given.command == "hold-out":
-        write(given.output, held_out(given.tatoeba))
-    elif given.command == "join":
-        write(given.output, joined(given.tatoeba, given.without))
-    else:
-        sentences, rest = sorted_out(given.files)
-        write(given.output, sentences)
-        write(given.rest, rest)
+    given = options().parse_args()
+    stages = {"text": text, "corpus": corpus, "train": train, "translate": translate, "score": score}
+    began = time.monotonic()
+    name = "-".join([given.stage, *([given.name] if "name" in given else [])])
+    try:
+        facts = stages[given.stage](given)
+    except Stopped:
+        raise SystemExit(
+            f"{name}: stopped after {(time.monotonic() - began) / 60:.1f} minutes; go on with the same line"
+        ) from None
+    facts = {"stage": name, "seconds": round(time.monotonic() - began, 1), **facts}
+    _write(given.work / "results" / f"{name}.json", facts)
+    print(json.dumps(facts, indent=1, ensure_ascii=False))
 
 
 if __name__ == "__main__":

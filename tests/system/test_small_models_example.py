@@ -1,7 +1,8 @@
-"""The script behind the bundled models: its options exist, its model fits, and (long) it runs from end to end."""
+"""The stages behind the bundled models: their options exist, they go on where they stopped, (long) all of them run."""
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import importlib
 import json
@@ -9,7 +10,10 @@ import lzma
 import os
 import re
 import subprocess
+import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -20,26 +24,87 @@ from tests.unit.test_docs import options
 
 from heedful import Transformer
 from heedful.presets import resolve
+from heedful.training.optimizer import scheduled_rate
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SCRIPT = (EXAMPLES / "small_models.sh").read_text(encoding="utf-8").replace("\\\n", " ")
-TINY = ["model.d_model=16", "model.d_ff=16", "model.num_heads=2", "model.encoder_layers=1", "model.decoder_layers=1"]
-TINY += ["training.steps=4", "training.validation_steps=4", "training.checkpoint_steps=2", "training.average_last=2"]
+SCRIPT = (EXAMPLES / "small_models.sh").read_text(encoding="utf-8")
+STAGES = [line.split()[1:] for line in SCRIPT.splitlines() if line.startswith("stage ")]
 
 
-def test_its_options_exist() -> None:
+@pytest.fixture
+def stages(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(EXAMPLES)
+    return importlib.import_module("small_models")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A few hundred generated pairs under the names of the corpora."""
+    folder, generated = tmp_path_factory.mktemp("data"), iter(pairs(5, 6000))
+    sys.path.insert(0, str(EXAMPLES))
+    weights = importlib.import_module("small_models_text").WEIGHTS
+    sys.path.remove(str(EXAMPLES))
+
+    def write(name: str, count: int, *, end: str = "\n") -> None:
+        some = [next(generated) for _ in range(count)]
+        for language, side in (("en", "english"), ("de", "german")):
+            path = folder / name.replace("LANG", language)
+            path.parent.mkdir(exist_ok=True, parents=True)
+            packed = lzma.compress if path.suffix == ".xz" else gzip.compress
+            path.write_bytes(packed("".join(getattr(one, side) + end for one in some).encode()))
+
+    everyday = "".join(f"{one.english}\t{one.german}\n" for one in (next(generated) for _ in range(300)))
+    for text in (text for texts in weights.values() for text in texts):
+        write(f"{text}.LANG.{'gz' if text.startswith('wmt-news') else 'xz'}", 20)
+    (folder / "tatoeba-en-de").mkdir()
+    (folder / "tatoeba-en-de" / "train.tsv.xz").write_bytes(lzma.compress(everyday.encode()))
+    for name in ("msdocs-en-de/dotnet.LANG.xz", "debian-en-de/help.LANG.xz"):
+        write(name, 50)
+    write("debian-en-de/debian-mo.LANG.xz", 50, end=" --now\n")
+    news = [f"wmt-news/newstest{name}.en-de.LANG.gz" for name in ("2013", "2014", "2014-2737")]
+    for name in [*news, *(f"multi30k/{name}.LANG.gz" for name in ("val", "test_2016"))]:
+        write(name, 5)
+    return folder
+
+
+def given(stages: Any, words: list[str], *, data: Path, work: Path) -> argparse.Namespace:
+    """A stage's options as the script gives them, in miniature."""
+    plain = [re.sub(r'"\$\{\w+:-(\d+)\}"', r"\1", word).replace('"$data"', str(data)) for word in words]
+    plain = [word for word in plain if word != '"$@"']
+    return stages.options().parse_args([*plain, "--work", str(work), "--miniature", "--device", "cpu"])
+
+
+def test_every_command_of_every_stage_has_options_that_exist(
+    stages: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each stage up to where it reads what its commands would have made."""
+    commands: list[list[str]] = []
+    monkeypatch.setattr(
+        stages, "together", lambda some, **_: commands.extend(list(map(str, words)) for words in some.values())
+    )
+    (tmp_path / "results").mkdir()
+    (tmp_path / "subwords").mkdir()
+    for name in ("teacher", "student"):
+        (tmp_path / "results" / f"{name}.steps.json").write_text('{"steps": {"en-de": 5, "de-en": 5}}')
+    for words in STAGES:
+        wanted = given(stages, words, data=data, work=tmp_path)
+        if wanted.stage == "text":
+            stages.text(wanted)
+            continue
+        with pytest.raises((FileNotFoundError, SystemExit)):
+            getattr(stages, wanted.stage)(wanted)
     known = options()
-    commands = re.findall(r"^ *(?:test .* )?heedful (\w+)(.*)$", SCRIPT, flags=re.MULTILINE)
-    expected = "prepare prepare train curves bundle evaluate models"
-    assert [command for command, _ in commands] == expected.split()
-    for command, rest in commands:
-        for option in re.findall(r"--([a-z-]+)", rest):
-            assert option in known[command], f"{command} --{option}"
+    assert {words[0] for words in commands} == {"prepare", "train", "evaluate", "translate", "bundle"}
+    for name, *words in commands:
+        for option in (re.split("=", word)[0] for word in words if word.startswith("--")):
+            assert option.removeprefix("--") in known[name], f"{name} {option}"
+    tags = {word for words in commands for word in words if word.startswith("bt=")}
+    assert tags == {f"bt={tmp_path}/de-en/taught.en", f"bt={tmp_path}/en-de/taught.de"}
 
 
-def test_its_model_fits_into_what_a_bundle_may_weigh() -> None:
+def test_its_model_fits_into_what_a_bundle_may_weigh(stages: Any) -> None:
     """A byte a weight of a matrix and four for each row, four a weight of a vector, and 32 a subword as measured."""
-    (vocab_size,) = map(int, re.findall(r"--vocab-size (\d+)", SCRIPT))
+    vocab_size = stages.options().parse_args(["corpus", "original", "--data", "data"]).vocab_size
     with torch.device("meta"):
         model = Transformer(resolve(file=EXAMPLES / "small_models.toml").model, vocab_size=vocab_size)
     shapes = [parameter.shape for parameter in model.parameters()]
@@ -47,9 +112,22 @@ def test_its_model_fits_into_what_a_bundle_may_weigh() -> None:
     assert weights + 32 * vocab_size < MOST_BYTES
 
 
-def test_sentences_are_told_from_code_and_buttons(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(EXAMPLES)
-    is_sentence = importlib.import_module("small_models").is_sentence
+@pytest.mark.parametrize("size", ["base", "small"])
+def test_the_rate_has_its_peak_where_the_warm_up_ends_and_is_0_at_the_end(stages: Any, size: str) -> None:
+    wanted = stages.options().parse_args(["train", "run", "--size", size, "--minutes", "10"])
+    kind, source = stages.SIZES[size].options
+    named: dict[str, Any] = {"name": source} if kind == "--preset" else {"file": Path(source)}
+    config = resolve(**named, settings=stages._schedule(wanted, 20_000))
+    assert config.model.d_model == stages.SIZES[size].d_model
+    sizes = {"d_model": config.model.d_model, "training": config.training}
+    rates = [scheduled_rate(step, **sizes) for step in range(1, 20_001)]
+    assert max(rates) == pytest.approx(stages.SIZES[size].peak, rel=1e-3)
+    assert rates.index(max(rates)) + 1 == config.training.warmup_steps
+    assert rates[-1] < 1e-6
+
+
+def test_sentences_are_told_from_code_and_buttons(stages: Any) -> None:
+    is_sentence = importlib.import_module("small_models_text").is_sentence
     assert is_sentence("The file could not be opened.", "Die Datei konnte nicht geöffnet werden.")
     for english, german in (
         ("Open the recent file", "Zuletzt geöffnete Datei öffnen"),
@@ -60,51 +138,74 @@ def test_sentences_are_told_from_code_and_buttons(monkeypatch: pytest.MonkeyPatc
         assert not is_sentence(english, german), english
 
 
+def test_teachers_get_every_line_once_and_none_that_is_held_out(stages: Any, data: Path, tmp_path: Path) -> None:
+    more = tmp_path / "more.de.gz"
+    more.write_bytes(gzip.compress(b"Das steht nur hier.\nDas auch.\nDas steht nur hier.\n"))
+    texts = importlib.import_module("small_models_text")
+    texts.write_texts(data, tmp_path, [more], miniature=True)
+    lines = texts.lines_of(tmp_path / "all.de")
+    assert len(lines) == len(set(lines))
+    assert {"Das steht nur hier.", "Das auch."} <= set(lines)
+    assert "Das auch." not in texts.lines_of(tmp_path / "all.en")
+    held_out = {line for path in texts.kept_out(data) for line in texts.lines_of(path)}
+    assert len(held_out) == 50
+    assert not (held_out | set(texts.lines_of(tmp_path / "tatoeba-dev.de"))) & set(lines)
+
+
+def test_what_a_teacher_said_so_far_is_beside_its_sources(stages: Any, tmp_path: Path) -> None:
+    for name in ("text", "en-de"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "text" / "all.en").write_text("one\ntwo\nthree\n")
+    (tmp_path / "en-de" / "said.de.part").write_text("eins\nzwei\ndre")
+    (tmp_path / "en-de" / "said.de.progress.json").write_text('{"lines": 2, "bytes": 10}')
+    assert stages._taught(tmp_path, "en-de") == {"lines": 2, "of": 3}
+    assert (tmp_path / "en-de" / "taught.en").read_text() == "one\ntwo\n"
+    assert (tmp_path / "en-de" / "taught.de").read_text() == "eins\nzwei\n"
+
+
+WAIT = "import sys, time\nfor _ in range(600): time.sleep(0.1)\n"
+
+
+def test_when_time_is_over_or_one_fails_none_is_left_running(stages: Any, tmp_path: Path) -> None:
+    wait, fail = tmp_path / "wait.py", tmp_path / "fail.py"
+    wait.write_text(WAIT)
+    fail.write_text("raise SystemExit('no such corpus')")
+    began = time.monotonic()
+    with pytest.raises(stages.Stopped):
+        stages.together({tmp_path / "a.log": [wait], tmp_path / "b.log": [wait]}, seconds=0.5)
+    with pytest.raises(SystemExit, match="no such corpus"):
+        stages.together({tmp_path / "c.log": [wait], tmp_path / "d.log": [fail]})
+    assert time.monotonic() - began < 30
+
+
+def run_stage(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**shell(folder), "PYTHON": "python", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    return subprocess.run(words, check=False, cwd=folder, env=environment, capture_output=True, text=True)
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("pair", ["en-de", "de-en"])
-def test_it_makes_a_bundle_and_its_scores(tmp_path: Path, pair: str) -> None:
-    generated = iter(pairs(5, 6000))
-    data = tmp_path / "data"
-
-    def write(name: str, count: int, *, end: str = "\n") -> None:
-        some = [next(generated) for _ in range(count)]
-        for language, side in (("en", "english"), ("de", "german")):
-            path = data / name.replace("LANG", language)
-            path.parent.mkdir(exist_ok=True, parents=True)
-            packed = lzma.compress if path.suffix == ".xz" else gzip.compress
-            path.write_bytes(packed("".join(getattr(one, side) + end for one in some).encode()))
-
-    everyday = "".join(f"{one.english}\t{one.german}\n" for one in (next(generated) for _ in range(3500)))
-    for name in re.findall(r"^add [0-9.]+ (.*)$", SCRIPT, flags=re.MULTILINE):
-        for text in subprocess.check_output(["bash", "-c", f"echo {name}"], text=True).split():
-            write(f"{text}.LANG.{'gz' if text.startswith('wmt-news') else 'xz'}", 30)
-    (data / "tatoeba-en-de").mkdir()
-    (data / "tatoeba-en-de" / "train.tsv.xz").write_bytes(lzma.compress(everyday.encode()))
-    for name in ("msdocs-en-de/dotnet.LANG.xz", "debian-en-de/help.LANG.xz"):
-        write(name, 100)
-    write("debian-en-de/debian-mo.LANG.xz", 100, end=" --now\n")
-    news = [f"wmt-news/newstest{name}.en-de.LANG.gz" for name in ("2013", "2014", "2014-2737")]
-    for name in [*news, *(f"multi30k/{name}.LANG.gz" for name in ("val", "test_2016"))]:
-        write(name, 5)
-    (tmp_path / "card.md").write_text(f"# {pair}-small: a trial\n")
-    settings = [word for setting in TINY for word in ("--set", setting)]
-    environment = {
-        **shell(tmp_path),
-        "CARD": "card.md",
-        "PYTHON": "python",
-        "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
-    }
-    result = subprocess.run(
-        ["bash", EXAMPLES / "small_models.sh", "data", pair, *settings, "--device", "cpu"],
-        check=False,
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
+def test_the_whole_chain_makes_two_bundles_and_their_scores_and_goes_on_where_it_was(
+    stages: Any, data: Path, tmp_path: Path
+) -> None:
+    chain = ["bash", str(EXAMPLES / "small_models.sh"), str(data), "--miniature", "--device", "cpu"]
+    result = run_stage(chain, tmp_path)
     assert result.returncode == 0, result.stderr
-    assert f"{pair}-small: a trial" in result.stdout
-    for name in ("newstest2013", "tatoeba-dev", "multi30k-val"):
-        facts = json.loads((tmp_path / pair / f"{name}.json").read_text())
-        assert facts["model"] == f"{pair}/{pair}-small"
-        assert facts["scores"][0]["signature"]
+    work = tmp_path / "small"
+    for pair in ("en-de", "de-en"):
+        assert json.loads((work / pair / "student" / "status.json").read_text())["state"] == "finished"
+        for name in ("newstest2013", "tatoeba-dev", "multi30k-val"):
+            facts = json.loads((work / "scores" / f"{pair}-small" / f"{name}.json").read_text())
+            assert facts["model"] == f"small/{pair}-small"
+            assert facts["scores"][0]["signature"]
+    taught = json.loads((work / "results" / "corpus-taught.json").read_text())
+    original = json.loads((work / "results" / "corpus-original.json").read_text())
+    assert taught["en-de"]["pairs"]["kept"] > original["en-de"]["pairs"]["kept"]
+    words = [sys.executable, str(EXAMPLES / "small_models.py"), "train", "again", "--minutes", "1", "--miniature"]
+    words += ["--device", "cpu", "--pairs", "en-de", "--set", "training.steps=100000"]
+    stopped = run_stage([*words, "--stop-after", "1"], tmp_path)
+    assert "go on with the same line" in stopped.stderr
+    status = json.loads((work / "en-de" / "again" / "status.json").read_text())
+    before = status["step"]
+    assert (status["state"], before > 0) == ("interrupted", True)
+    run_stage([*words, "--stop-after", "0.5"], tmp_path)
+    assert json.loads((work / "en-de" / "again" / "status.json").read_text())["step"] > before
