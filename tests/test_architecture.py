@@ -39,7 +39,7 @@ CEILINGS = {
     "export": (4, 370),
     "planning": (6, 1110),
     "training": (12, 1910),
-    "search": (21, 4170),
+    "search": (21, 4210),
     "runs": (10, 1530),
     "prepare": (8, 1350),
     "model": (15, 1920),

@@ -107,8 +107,22 @@ def test_those_that_read_the_same_are_given_once_where_the_best_of_them_stands()
     spelled = [("ja", -0.1), ("nein", -0.2), ("ja", -0.3), ("doch", -0.4), ("nein", -0.5)]
     translations = [Translation(text, score, score, ()) for text, score in spelled]
     line = Line(Layout(("", ""), ("yes",)), [Passage("yes", "yes")], [[]])
-    found = line_translations(line, [translations], most=9)
+    found = line_translations(line, [translations], most=9, ranked=True)
     assert [(one.text, one.score) for one in found] == [("ja", -0.1), ("nein", -0.2), ("doch", -0.4)]
+
+
+def test_of_several_sentences_the_best_that_can_be_put_together_come_first() -> None:
+    first, second = ([Translation(text, score, score, ()) for text, score in own] for own in (
+        [("ja", -1.0), ("doch", -4.0)], [("gut", -1.0), ("fein", -2.0), ("gut", -2.5), ("naja", -3.5)]))  # fmt: skip
+    line = Line(Layout(("", " ", ""), ("yes", "good")), [Passage("yes", "yes"), Passage("good", "good")], [[], []])
+    found = line_translations(line, [first, second], most=4, ranked=True)
+    assert [one.text for one in found] == ["ja gut", "ja fein", "ja naja", "doch gut"]
+    assert [one.score for one in found] == [-2.0, -3.0, -4.5, -5.0]
+    samples = line_translations(line, [first, second], most=4, ranked=False)
+    assert [one.text for one in samples] == ["ja gut", "doch fein", "doch gut", "doch naja"]
+    many = [second] * 40
+    line = Line(Layout(("",) * 41, ("good",) * 40), [Passage("good", "good")] * 40, [[]] * 40)
+    assert len({one.text for one in line_translations(line, many, most=50, ranked=True)}) == 50
 
 
 def test_as_many_as_the_beam_holds_are_looked_at_for_the_few_that_are_wanted(translator: heedful.Translator) -> None:

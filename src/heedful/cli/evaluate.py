@@ -116,7 +116,7 @@ def _of_model(
 ) -> tuple[list[str], dict[str, Any]]:
     """The model's translations, and what is only known of a model."""
     sources = test.sources or []
-    translator = model.translator(quiet=quiet)
+    translator = model.translator()
     options = search.options(translator)
     spoken = languages(translator.saved.description)
     facts: dict[str, Any] = {"search": options, "language": spoken and spoken.target}

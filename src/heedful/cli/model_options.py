@@ -6,7 +6,6 @@ import dataclasses
 import os
 import re
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from cyclopts import Group, Parameter
@@ -62,8 +61,8 @@ class ModelOptions:
         """The same with the default model where none was given, if heedful came with it."""
         return self if self.names else dataclasses.replace(self, model=default_model())
 
-    def translator(self, *, engine: str = "torch", quiet: bool = False) -> Translator:
-        """Load the model. ``engine``: the one where nobody asks for one. ``quiet``: say nothing of engines."""
+    def translator(self, *, engine: str = "torch") -> Translator:
+        """Load the model. ``engine``: the one where nobody asks for one."""
         names = self.named().names
         if not names:
             raise SearchError("which model? Give --model RUN, the folder that `heedful train` made")
@@ -72,7 +71,7 @@ class ModelOptions:
 
         same = {name: getattr(self, name) for name in ("device", "precision", "batch_size", "threads")}
         engine = self.engine or os.environ.get("HEEDFUL_ENGINE") or engine
-        return Translator(*map(known_model, names), **same, engine=engine, notice=partial(say, quiet=quiet))
+        return Translator(*map(known_model, names), **same, engine=engine, notice=say)
 
     def parser(self, *, constrained: bool = True) -> Parser:
         """Load a model that was trained for parsing."""

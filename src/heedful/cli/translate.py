@@ -109,7 +109,7 @@ def translate(
     span = lines_of_shard(shard, facts[0]) if facts else range(0)
     if shard and not span:
         say(f"--shard {shard} has no lines: parts are cut at multiples of {SHARD_LINES} lines", quiet=quiet)
-    translator = model.translator(engine="auto", quiet=quiet)
+    translator = model.translator(engine="auto")
     options = replace(search.options(translator, n_best=n_best), glossary=terms.pairs if terms else ())
     around = {"prefix": prefix, "split": split, "as_is": as_is or alignment}
     shown = {"alignment": alignment, "alignment_layer": alignment_layer, "scores": scores, "json": as_json}

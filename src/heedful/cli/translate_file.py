@@ -57,7 +57,7 @@ def translate_file(
         taken = read_document(document)
     except OSError as error:
         raise TextError(f"{document} cannot be read: {reason(error)}") from None
-    translator = model.translator(engine="auto", quiet=quiet)
+    translator = model.translator(engine="auto")
     options = search.options(translator)
     if glossary is not None:
         from heedful.search.glossary import read_glossary

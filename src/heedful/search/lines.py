@@ -6,6 +6,7 @@ that is too long even so is cut between words, or inside a word where there is n
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -200,18 +201,56 @@ def passage_translations(
     return found
 
 
-def line_translations(line: Line, passages: Sequence[Sequence[Translation]], *, most: int) -> list[Translation]:
-    """At most so many translations of a line out of those of its passages, no two of which read the same."""
+def line_translations(
+    line: Line, passages: Sequence[Sequence[Translation]], *, most: int, ranked: bool
+) -> list[Translation]:
+    """At most so many translations of a line out of those of its passages, no two of which read the same.
+
+    ``ranked``: the best of all that can be put together; otherwise, for samples, the first of each passage, the
+    second of each, and so on.
+    """
     found: dict[str, Translation] = {}
-    for place in range(max(map(len, passages), default=1)):
-        whole = [own[min(place, len(own) - 1)] for own in passages]
+    passages = [_once_each(own) for own in passages] if ranked else passages
+    together = [
+        tuple(min(place, len(own) - 1) for own in passages) for place in range(max(map(len, passages), default=1))
+    ]
+    for places in _best_choices([[one.score for one in own] for own in passages]) if ranked else together:
+        whole = [own[place] for own, place in zip(passages, places, strict=True)]
         scores = (sum(one.score for one in whole), sum(one.log_probability for one in whole))
         parts = tuple(itertools.chain(*(one.parts for one in whole)))
         text = line.layout.filled([one.text for one in whole])
         sentences = tuple(zip(line.passages, whole, strict=True))
-        # Different subwords may spell the same text.
         found.setdefault(text, Translation(text, float(scores[0]), float(scores[1]), parts, sentences))
-    return list(found.values())[:most]
+        if len(found) == most:
+            break
+    return list(found.values())
+
+
+def _once_each(translations: Sequence[Translation]) -> list[Translation]:
+    """The first of those that read the same: different subwords may spell the same text."""
+    found: dict[str, Translation] = {}
+    for one in translations:
+        found.setdefault(one.text, one)
+    return [*found.values()]
+
+
+def _best_choices(scores: Sequence[Sequence[float]]) -> Iterator[tuple[int, ...]]:
+    """The places of one score of each row, those with the highest sum first; each row is in order.
+
+    >>> list(itertools.islice(_best_choices([[0, -5], [0, -1, -3]]), 4))
+    [(0, 0), (0, 1), (0, 2), (1, 0)]
+    """
+    first = (0,) * len(scores)
+    seen: set[tuple[int, ...]] = {first}
+    waiting: list[tuple[float, tuple[int, ...]]] = [(0.0, first)]
+    while waiting:
+        lost, places = heapq.heappop(waiting)
+        yield places
+        for row, place in enumerate(places):
+            following = (*places[:row], place + 1, *places[row + 1 :])
+            if place + 1 < len(scores[row]) and following not in seen:
+                seen.add(following)
+                heapq.heappush(waiting, (lost + scores[row][place] - scores[row][place + 1], following))
 
 
 def placed_links(

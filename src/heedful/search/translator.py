@@ -242,7 +242,7 @@ class Translator:
                         translated[errand.line][errand.place] = kept
                 while ready < len(lines) and len(translated[ready]) == len(lines[ready].passages):
                     own = [translated[ready][place] for place in range(len(translated[ready]))]
-                    yield line_translations(lines[ready], own, most=options.n_best)
+                    yield line_translations(lines[ready], own, most=options.n_best, ranked=options.method != "sample")
                     ready += 1
             errands = again
 
