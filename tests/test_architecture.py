@@ -39,7 +39,7 @@ CEILINGS = {
     "export": (4, 370),
     "planning": (6, 1120),
     "training": (12, 1900),
-    "search": (21, 4110),
+    "search": (22, 4310),
     "runs": (10, 1520),
     "prepare": (8, 1350),
     "model": (15, 1920),

@@ -25,6 +25,7 @@ from heedful.model.devices import Captures, current
 from heedful.model.transformer import Transformer
 from heedful.search.attention_maps import Weights
 from heedful.search.cached_decoder import CachedDecoder, output_matrix
+from heedful.search.drafts import CopyDrafter, Drafter
 from heedful.search.engine import Engine, Hypothesis, Sentence
 from heedful.search.ensemble import Ensemble
 from heedful.search.options import SearchOptions
@@ -171,6 +172,7 @@ class ModelSearch:
             # A penalty for length would rather have a sentence said twice than an improbable word in it.
             options = replace(options, beam_size=max(options.beam_size, _REQUIRED_BEAMS), length_penalty=0.0)
         positions = -(-(self._limit(source_positions - 1, options) + 1) // 8) * 8
+        positions = min(positions, self.most_positions or positions) + options.drafts
         most = self._slots if kept else min(self._slots, len(sentences))
         slots = max(1, min(most, _MOST_POSITIONS // (positions * options.beams)))
         self._require_memory(slots, options.beams, positions, source_positions)
@@ -198,8 +200,19 @@ class ModelSearch:
             positions=positions,
             spelling=self.spelling(options),
             required=required,
+            drafter=self._drafter(options, slots, source_positions),
             captures=self._captures,
         )
+
+    def _drafter(self, options: SearchOptions, slots: int, source_positions: int) -> Drafter | None:
+        if not options.drafts:
+            return None
+        if self.model.source_embedding is not None:
+            raise SearchError(
+                f"drafts = {options.drafts}: the model has no draft heads, and its output has other subwords than its "
+                "input, so none can be copied"
+            )
+        return CopyDrafter(options.drafts, slots=slots, source_positions=source_positions, device=self.device)
 
     def _require_memory(self, slots: int, beams: int, positions: int, source_positions: int) -> None:
         """Ask before taking: on a CPU the kernel ends a process that has taken too much."""
