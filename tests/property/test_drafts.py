@@ -14,6 +14,7 @@ from torch import Tensor
 
 from heedful.errors import SearchError
 from heedful.model.transformer import Transformer
+from heedful.search.cached_decoder import CachedDecoder
 from heedful.search.drafts import CopyDrafter, Drafter
 from heedful.search.engine import Sentence
 from heedful.search.model_search import ModelSearch
@@ -60,7 +61,7 @@ class Search(ModelSearch):
 
     drafter: Drafter | None = None
 
-    def _drafter(self, options: SearchOptions, slots: int, source_positions: int) -> Drafter | None:
+    def _drafter(self, options: SearchOptions, decoder: CachedDecoder) -> Drafter | None:
         return self.drafter if options.drafts else None
 
 
@@ -176,8 +177,6 @@ def test_copies_of_the_source_give_the_same_too(name: str) -> None:
 
 
 def test_right_drafts_save_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    from heedful.search.cached_decoder import CachedDecoder
-
     steps, step = [], CachedDecoder.step
     monkeypatch.setattr(CachedDecoder, "step", lambda self, *args, **kw: steps.append(1) or step(self, *args, **kw))
     model, options = small_model(), SearchOptions(method="greedy", max_length=12, min_length=12)

@@ -119,7 +119,7 @@ class CachedDecoder:
 
     def _put(self, ids: Tensor, slots: Tensor) -> None:
         layout, width = padded_layout(ids), ids.size(1)
-        with self._autocast():
+        with self.autocast():
             if self._by_kernels is not None and not self.model.config.neighbourhood:
                 memory = self._by_kernels.encoded(ids, layout)
             else:
@@ -147,7 +147,7 @@ class CachedDecoder:
         reach = reach or self.positions
         own = self._additive(self._own_rows(at_BP, rows_BWT[..., :reach]))
         real = self._additive(self._real_BS[:slots, None, None, :source_reach].expand(-1, 1, ids, -1))
-        with self._autocast():
+        with self.autocast():
             # A draft may lie beyond what learned positions can take: such a one is never right.
             position = _At(at_BP.clamp(max=self._encoded - 1), self._encoded)
             x = self.model.target_positions(self.model.embedding.embed(ids_BW), position)
@@ -196,7 +196,8 @@ class CachedDecoder:
         flat = torch.mm(x.flatten(0, 1).to(torch.bfloat16), self._output_DV, out_dtype=torch.float32)
         return flat.unflatten(0, x.shape[:2])
 
-    def _autocast(self) -> contextlib.AbstractContextManager[None]:
+    def autocast(self) -> contextlib.AbstractContextManager[None]:
+        """Compute in half precision where the model does."""
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self._half)  # pyright: ignore
 
 

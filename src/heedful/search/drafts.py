@@ -18,7 +18,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from heedful.model.draft_heads import DraftHeads
+from heedful.model.transformer import Transformer
 from heedful.search.beam_search import Hypotheses, advance_samples
+from heedful.search.cached_decoder import CachedDecoder
 from heedful.search.options import SearchOptions
 from heedful.search.spelling import Constraint
 from heedful.symbols import END, PAD, START
@@ -123,3 +126,34 @@ class CopyDrafter:
     def move(self, slot: int, to: int) -> None:
         """Put a slot's source into another."""
         self._source[to] = self._source[slot]
+
+
+class HeadDrafter:
+    """Guesses by a model's draft heads: each from the decoder's last output and the words since."""
+
+    def __init__(self, own: DraftHeads, output_DV: Tensor, drafts: int, *, decoder: CachedDecoder) -> None:
+        """``output_DV``: see `draft_matrix`."""
+        self._heads, self._words, self._output_DV, self._decoder = own.heads[:drafts], own.words, output_DV, decoder
+
+    def place(self, slots: Tensor, sources: Sequence[np.ndarray]) -> None:
+        """Nothing of a sentence is kept here."""
+
+    def propose(self, words_BT: Tensor, length_B: Tensor, added_B: Tensor) -> Tensor:
+        """[B, K] the best guess of each head, after those before it."""
+        output, embed = self._decoder.output, self._decoder.model.embedding.embed
+        x = output[torch.arange(len(output), device=output.device), (added_B - 1).clamp(min=0)]
+        word, since, drafts = words_BT.gather(1, length_B[:, None]).squeeze(1), [], []
+        with self._decoder.autocast():
+            for head in self._heads:
+                since.append(embed(word))
+                word = self._words[(head(x, since) @ self._output_DV).argmax(-1)]
+                drafts.append(word)
+        return torch.stack(drafts, 1)
+
+    def move(self, slot: int, to: int) -> None:
+        """Nothing of a sentence is kept here."""
+
+
+def draft_matrix(model: Transformer) -> Tensor | None:
+    """The columns of the matrix that makes scores, ``[d_model, words]``, of what draft heads guess among."""
+    return None if model.draft is None else model.embedding.weight.detach()[model.draft.words].t().contiguous()
