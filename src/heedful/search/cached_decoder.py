@@ -144,9 +144,13 @@ class CachedDecoder:
         if ids > self.beams:
             at_BP = at_BP + torch.arange(ids, device=self.device)
         source_reach = self.source_positions if reach is None else max(self._source_lengths[:slots])
+        # Where only what is in use is read, one hypothesis may see all of it.
+        alone = reach is not None and slots == 1
+        sees_all = alone and ids == 1 and not self.model.config.neighbourhood
         reach = reach or self.positions
-        own = self._additive(self._own_rows(at_BP, rows_BWT[..., :reach]))
-        real = self._additive(self._real_BS[:slots, None, None, :source_reach].expand(-1, 1, ids, -1))
+        own = None if sees_all else self._additive(self._own_rows(at_BP, rows_BWT[..., :reach]))
+        real = self._real_BS[:slots, None, None, :source_reach].expand(-1, 1, ids, -1)
+        real = None if alone else self._additive(real)
         with self.autocast():
             # A draft may lie beyond what learned positions can take: such a one is never right.
             position = _At(at_BP.clamp(max=self._encoded - 1), self._encoded)
@@ -172,7 +176,7 @@ class CachedDecoder:
                 tensor[to, :, :used] = tensor[slot, :, :used]
         self._real_BS[to] = self._real_BS[slot]
 
-    def _attended(self, q: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    def _attended(self, q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
         """What each slot's beams attend to, ``[B, W, heads · d_v]``."""
         return F.scaled_dot_product_attention(q.transpose(1, 2), keys, values, mask).transpose(1, 2).flatten(2)
 

@@ -280,7 +280,9 @@ class Engine:
         """Let the device take a step and copy which slots are done."""
         if self._scorer.device.type == "cpu":
             busy = len(self._inside) - self._inside.count(None)
-            in_use = Hypotheses(*(tensor[:busy] for tensor in self._state.tensors))
+            in_use = self._state
+            if busy < len(self._inside):
+                in_use = Hypotheses(*(tensor[:busy] for tensor in self._state.tensors))
             self._step(in_use, reach=int(in_use.length.max()) + 1 + self._options.drafts)
         else:
             if self._whole_step is None:
