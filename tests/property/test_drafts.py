@@ -177,8 +177,8 @@ def test_copies_of_the_source_give_the_same_too(name: str) -> None:
 
 
 def test_right_drafts_save_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    steps, step = [], CachedDecoder.step
-    monkeypatch.setattr(CachedDecoder, "step", lambda self, *args, **kw: steps.append(1) or step(self, *args, **kw))
+    steps, read = [], CachedDecoder.read
+    monkeypatch.setattr(CachedDecoder, "read", lambda self, *args, **kw: steps.append(1) or read(self, *args, **kw))
     model, options = small_model(), SearchOptions(method="greedy", max_length=12, min_length=12)
     (sentence,) = numbered(some_sources(1))
     ((words, _),) = outputs(ModelSearch(model), [sentence], options)

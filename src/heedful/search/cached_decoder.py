@@ -74,8 +74,8 @@ class CachedDecoder:
         self._put_next: Callable[[], None] | None = None
         weight, config = model.embedding.weight, model.config
         self._encoded = min(positions, config.max_positions) if config.positions == "learned" else positions
-        self.output = weight.new_zeros(0)
-        """The decoder's output at the ids of the last step, ``[B, W or Q, D]``; not from CUDA's kernels."""
+        self.output = self._all_scores = weight.new_zeros(0)
+        """The decoder's output at the ids that were read last, ``[B, W or Q, D]``."""
         self.device = weight.device
         self.dtype = torch.float32 if weight.dtype != torch.float64 else torch.float64
         self._output_DV = output_DV
@@ -134,11 +134,23 @@ class CachedDecoder:
     def step(self, ids_BW: Tensor, length_B: Tensor, rows_BWT: Tensor, *, reach: int | None = None) -> Tensor:
         """Scores of every word after these ids, which stand at position ``length`` of each slot, ``[B, W, V]``.
 
-        Where there is one beam, several ids stand at ``length`` and the positions after it: drafts, ``[B, Q, V]``.
         ``reach``: how many positions are in use at most, which spares a CPU work; all, if it is not said.
         """
-        if self._by_kernels is not None and ids_BW.size(1) == self.beams:
+        if self._by_kernels is not None:
             return self._logits(self._by_kernels.decoded(ids_BW, length_B, rows_BWT, self._source_length_B))
+        self.read(ids_BW, length_B, rows_BWT, reach=reach)
+        return self._logits(self.output)
+
+    def scores(self, place: int) -> Tensor:
+        """Scores of every word after one of the ids of each slot that were read last, ``[B, 1, V]``."""
+        if self.device.type == "cpu":  # where a product of two or three rows takes as long as two or three products
+            return self._logits(self.output[:, place, None])
+        if place == 0:
+            self._all_scores = self._logits(self.output)
+        return self._all_scores[:, place, None]
+
+    def read(self, ids_BW: Tensor, length_B: Tensor, rows_BWT: Tensor, *, reach: int | None = None) -> None:
+        """Make `output` of these ids: one for each beam or, of one beam, several that follow each other."""
         slots, ids = ids_BW.shape
         at_BP = length_B[:, None]
         if ids > self.beams:
@@ -166,7 +178,6 @@ class CachedDecoder:
                 x = layer.add_and_norm_2(x, layer.cross_attention.w_o(self._attended(q, keys, values, real)))
                 x = layer.add_and_norm_3(x, layer.feed_forward(x))
         self.output = x
-        return self._logits(x)
 
     def move(self, slot: int, to: int, *, reach: int) -> None:
         """Put what a slot holds, of which so many positions are in use, into another; on a CPU alone."""

@@ -11,7 +11,7 @@ search, since `advance_along_drafts` takes the steps of greedy search itself, on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -60,11 +60,12 @@ def place_drafts(state: Hypotheses, drafts_BK: Tensor) -> None:
 
 
 def advance_along_drafts(
-    state: Hypotheses, ids_BQ: Tensor, logits_BQV: Tensor, options: SearchOptions, spelling: Constraint
+    state: Hypotheses, ids_BQ: Tensor, scores: Callable[[int], Tensor], options: SearchOptions, spelling: Constraint
 ) -> Tensor:
     """Take greedy search's steps in place, in each slot as long as they are what was drafted, and one more.
 
-    ``ids``: see `drafted_ids`; ``logits``: the scores of the word after each. Returns how many words were added, [B].
+    ``ids``: see `drafted_ids`; ``scores``: those of every word after the id at a place. Returns how many words
+    were added, [B].
     """
     before = state.length.clone()
     wrong = torch.zeros_like(state.done)
@@ -73,7 +74,7 @@ def advance_along_drafts(
             wrong |= state.last_ids[:, 0] != ids_BQ[:, place]
             if wrong.device.type == "cpu" and (wrong | state.done).all():
                 break
-        _advance_where(~wrong, state, logits_BQV[:, place, None], options, spelling)
+        _advance_where(~wrong, state, scores(place), options, spelling)
     return state.length - before
 
 

@@ -45,10 +45,15 @@ class Scorer(Protocol):
         ...
 
     def step(self, ids_BW: Tensor, length_B: Tensor, rows_BWT: Tensor, *, reach: int | None = None) -> Tensor:
-        """Scores of every word after these ids; a hypothesis's position t is what row ``rows[t]`` was given then.
+        """Scores of every word after these ids; a hypothesis's position t is what row ``rows[t]`` was given then."""
+        ...
 
-        Where there is one beam, several ids are those of this position and the next ones: drafts.
-        """
+    def read(self, ids_BW: Tensor, length_B: Tensor, rows_BWT: Tensor, *, reach: int | None = None) -> None:
+        """Read drafts: of each slot, which has one beam, the id of this position and those of the next ones."""
+        ...
+
+    def scores(self, place: int) -> Tensor:
+        """Scores of every word after one of the ids of each slot that were read last, in their order."""
         ...
 
     def move(self, slot: int, to: int, *, reach: int) -> None:
@@ -341,8 +346,8 @@ class Engine:
     def _step(self, state: Hypotheses, reach: int | None = None) -> None:
         if self._drafter is not None:
             ids = drafted_ids(state, self._options.drafts)
-            logits = self._scorer.step(ids, state.length, state.rows, reach=reach)
-            added = advance_along_drafts(state, ids, logits, self._options, self._spelling)
+            self._scorer.read(ids, state.length, state.rows, reach=reach)
+            added = advance_along_drafts(state, ids, self._scorer.scores, self._options, self._spelling)
             place_drafts(state, self._drafter.propose(state.ids[:, 0], state.length, added))
             return
         logits = self._scorer.step(state.last_ids, state.length, state.rows, reach=reach)
