@@ -59,6 +59,14 @@ class MadeUpScorer:
                 scores.append(self._logits(int(self._source[b]), tuple(words[1:].tolist())))
         return torch.from_numpy(np.stack(scores)).view(*ids_BW.shape, -1)
 
+    def read(self, ids_BW: Tensor, length_B: Tensor, rows_BWT: Tensor, *, reach: int | None = None) -> None:
+        self._drafts = [
+            self.step(ids_BW[:, place, None], length_B + place, rows_BWT) for place in range(ids_BW.size(1))
+        ]
+
+    def scores(self, place: int) -> Tensor:
+        return self._drafts[place]
+
     def move(self, slot: int, to: int, *, reach: int) -> None:
         self._given[to], self._source[to] = 0, self._source[slot]
         self._given[to, :, :reach] = self._given[slot, :, :reach]

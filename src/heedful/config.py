@@ -138,6 +138,11 @@ class TrainingConfig(_Section):
     max_skipped: int = setting(10, "steps in a row without a finite loss and gradient that end the run", 1, 10**9)
     precision: str = setting("auto", "auto: bfloat16 on CUDA, else float32", choices=("auto", "bfloat16", "float32"))
     compile: bool = setting(True, "capture whole steps as graphs on CUDA, which takes seconds at the start")
+    only: str = setting(
+        "",
+        "draft_heads: train those alone, for --drafts, and leave the model of --init as it is; empty: train the model",
+        choices=("", "draft_heads"),
+    )
     seed: int = setting(1, "the one number all randomness comes from", 0, 2**63 - 1)
 
 

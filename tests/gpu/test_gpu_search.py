@@ -12,6 +12,7 @@ import torch
 
 from heedful.config import ModelConfig
 from heedful.model.attention_kernels import padded_attention
+from heedful.model.draft_heads import DraftHeads
 from heedful.model.transformer import Transformer
 from heedful.parsing.trees import tree_of
 from heedful.search.beam_search import CHUNK, top_words
@@ -250,3 +251,22 @@ def test_captured_steps_find_the_trees_that_a_cpu_finds() -> None:
     assert found["cuda"] == found["cpu"]
     for number, symbols in found["cuda"].items():
         assert tree_of(symbols, ["word"] * words[number])
+
+
+@pytest.mark.parametrize("heads", [False, True])
+@pytest.mark.parametrize("graphs", [False, True])
+def test_drafts_change_no_word(heads: bool, graphs: bool) -> None:
+    """Beside greedy search by kernels to rounding; and to the last bit whatever shares the batch."""
+    model, given = random_model(ties=False), sentences(60)
+    if heads:
+        model.draft = DraftHeads(torch.arange(0, VOCAB, 2), d_model=64)
+    options = SearchOptions(method="greedy", max_extra_length=10)
+    expected = found(search_on("cpu", model), given, options)
+    search = search_on("cuda", model, graphs=graphs)
+    drafted = found(search, given, replace(options, drafts=2))
+    same = [number for number, best in expected.items() if drafted[number][0][0] == best[0][0]]
+    assert len(same) >= 59
+    for number in same:
+        assert drafted[number][0][1] == pytest.approx(expected[number][0][1], abs=1e-3)
+    alone = {n: found(search, [given[n]], replace(options, drafts=2))[n] for n in range(0, 60, 7)}
+    assert all(drafted[number] == best for number, best in alone.items())

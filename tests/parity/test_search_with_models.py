@@ -148,8 +148,9 @@ def test_the_weights_shown_are_those_of_the_search(name: str, monkeypatch: pytes
     """Those of each cached step, recorded while the search runs, against those of all positions at once."""
     model, source, steps = small_model(name), some_sources(1, seed=3)[0], []
 
-    def attended(self: CachedDecoder, q: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
-        output, weights = scaled_dot_product_attention(q.transpose(1, 2), keys, values, mask == 0)
+    def attended(self: CachedDecoder, q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+        may_attend = None if mask is None else mask == 0
+        output, weights = scaled_dot_product_attention(q.transpose(1, 2), keys, values, may_attend)
         steps.append(weights[0].numpy())
         return output.transpose(1, 2).flatten(2)
 

@@ -132,6 +132,7 @@ def test_in_int8_the_released_model_says_what_it_said(small: heedful.Translator)
         ({"forbidden": ("Hund",)}, "forbidden texts"),
         ({"glossary": (("dog", "Köter"),)}, "a glossary"),
         ({"beam_size": 1}, "one beam"),
+        ({"method": "greedy", "drafts": 2}, "drafts"),
     ],
 )
 def test_what_it_cannot_do_is_refused_and_auto_leaves_it_to_torch(

@@ -151,6 +151,7 @@ class SearchChoices:
     stop: Annotated[Literal["exact", "enough"] | None, _search("stop"), _MORE_SEARCH] = None
     greedy: Flag = False
     """Take the most probable subword each time: faster, and a little worse."""
+    drafts: Annotated[int | None, _search("drafts"), _MORE_SEARCH] = None
     sample: Annotated[Flag, _MORE_SEARCH] = False
     """Draw each subword at random, by its probability; --beam-size translations of a sentence."""
     temperature: Annotated[float | None, _search("temperature"), _MORE_SEARCH] = None

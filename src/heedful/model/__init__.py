@@ -8,6 +8,7 @@
     stacks                        3.1     encoder and decoder, residual connections and layer normalisation
     transformer                   Figure 1
     restricted_attention          4       attention to a neighbourhood of r, Table 1's last row
+    draft_heads                   7       guesses of the words after the next, for less sequential generation
     attention_kernels                     four ways to compute Equation 1, and which one is chosen
     initialization                        where every parameter begins
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from heedful.config import ModelConfig, did_you_mean
 from heedful.errors import ConfigError, ShapeError
 from heedful.model.attention_kernels import AttentionChoice, padded_attention
+from heedful.model.draft_heads import DraftHeads
 from heedful.model.embeddings import LearnedPositions, PositionalEncoding, SharedEmbedding
 from heedful.model.masks import AttentionPattern, Layout, Packed, packed_intervals, padded_layout
 from heedful.model.stacks import Decoder, DecoderLayer, Encoder, EncoderLayer
@@ -52,6 +53,8 @@ class Transformer(nn.Module):
         self.encoder = Encoder(config, attention=attention)
         self.decoder = Decoder(config, attention=attention)
         self.attention = attention
+        self.draft: DraftHeads | None = None
+        """Of a model that has learned to guess words for a search; not used by the model itself."""
 
     def forward(
         self,

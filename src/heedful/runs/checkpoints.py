@@ -181,11 +181,13 @@ def as_stored(weights: Mapping[str, Tensor], storage: str) -> dict[str, Tensor]:
     if storage not in _STORAGES:
         raise CheckpointError(f"storage {storage}: must be one of {', '.join(_STORAGES)}")
     require_finite(weights, where="the model")
-    if storage != "int8":
-        return {name: value.to(getattr(torch, storage)).contiguous() for name, value in weights.items()}
     stored: dict[str, Tensor] = {}
     for name, value in weights.items():
-        if value.dim() == 2:
+        if not value.is_floating_point():  # the words of draft heads
+            stored[name] = value.contiguous()
+        elif storage != "int8":
+            stored[name] = value.to(getattr(torch, storage)).contiguous()
+        elif value.dim() == 2:
             stored[name], stored[name + SCALE] = quantised(value.float())
         else:
             stored[name] = value.float().contiguous()
@@ -204,7 +206,8 @@ def from_stored(stored: Mapping[str, Tensor], storage: str | None, *, where: str
             scale = stored.get(name + SCALE)
             if value.dtype == torch.int8 and (scale is None or scale.shape != value.shape[:1]):
                 raise CheckpointError(f"{where} has no scale for each row of {name}")
-            weights[name] = value.float() if scale is None else value.float() * scale[:, None]
+            plain = value if value.dtype == torch.long else value.float()
+            weights[name] = plain if scale is None else plain * scale[:, None]
     return weights
 
 

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from heedful.errors import CheckpointError
 from heedful.files import new_folder, read_small, reason, require_replaceable
+from heedful.model.draft_heads import heads_like
 from heedful.model.transformer import Transformer
 from heedful.runs.checkpoints import as_stored, read_checkpoint, require_finite, require_same_shapes, write_tensors
 from heedful.runs.descriptions import MODEL, RUN, STATE, Languages, RunDescription, read_run, write_run
@@ -47,7 +48,10 @@ def model_with_weights(description: RunDescription, weights_from: Path) -> Trans
         raise CheckpointError(f"{weights_from} is of another model: it has fewer parameters than {RUN} has layers")
     with torch.device("meta"):
         model = Transformer(config, vocab_size=sizes[0], source_vocab_size=sizes[1])
+        model.draft = heads_like(checkpoint.model, d_model=config.d_model)
     load_weights(model, checkpoint.model, where=str(weights_from), assign=True)
+    if model.draft is not None and not model.draft.words.lt(sizes[0]).logical_and(model.draft.words.ge(0)).all():
+        raise CheckpointError(f"{weights_from}: its draft heads guess words that its vocabulary does not have")
     return model.eval()
 
 

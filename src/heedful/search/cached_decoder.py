@@ -29,14 +29,14 @@ from heedful.symbols import END, PAD
 
 @dataclass(frozen=True)
 class _At:
-    """A layout for one position of each slot: all that the positional encoding needs to know."""
+    """A layout for a few positions of each slot: all that the positional encoding needs to know."""
 
     at: Tensor
-    """[B]"""
+    """[B, one for all beams or one for each id]"""
     max_length: int
 
     def spread(self, table_LD: Tensor) -> Tensor:
-        return table_LD[self.at][:, None]
+        return table_LD[self.at]
 
 
 class _Kept(NamedTuple):
@@ -73,6 +73,9 @@ class CachedDecoder:
         self._captures = captures
         self._put_next: Callable[[], None] | None = None
         weight, config = model.embedding.weight, model.config
+        self._encoded = min(positions, config.max_positions) if config.positions == "learned" else positions
+        self.output = self._all_scores = weight.new_zeros(0)
+        """The decoder's output at the ids that were read last, ``[B, W or Q, D]``."""
         self.device = weight.device
         self.dtype = torch.float32 if weight.dtype != torch.float64 else torch.float64
         self._output_DV = output_DV
@@ -89,7 +92,8 @@ class CachedDecoder:
         self._real_BS = torch.arange(source_positions, device=self.device).expand(slots + 1, -1) == 0
         self._source_lengths = [0] * slots
         self._source_length_B = torch.ones(slots + 1, dtype=torch.long, device=self.device)
-        self._by_kernels = LayersByKernels(model, self._layers, half=half) if has_kernels(weight) else None
+        given = {"encoded": self._encoded, "half": half}
+        self._by_kernels = LayersByKernels(model, self._layers, **given) if has_kernels(weight) else None
         self._next_ids = torch.full((encoded_together, source_positions), PAD, device=self.device)
         self._next_slots = torch.zeros(encoded_together, dtype=torch.long, device=self.device)
 
@@ -115,7 +119,7 @@ class CachedDecoder:
 
     def _put(self, ids: Tensor, slots: Tensor) -> None:
         layout, width = padded_layout(ids), ids.size(1)
-        with self._autocast():
+        with self.autocast():
             if self._by_kernels is not None and not self.model.config.neighbourhood:
                 memory = self._by_kernels.encoded(ids, layout)
             else:
@@ -134,24 +138,46 @@ class CachedDecoder:
         """
         if self._by_kernels is not None:
             return self._logits(self._by_kernels.decoded(ids_BW, length_B, rows_BWT, self._source_length_B))
-        slots, position = len(ids_BW), _At(length_B, self.positions)
+        self.read(ids_BW, length_B, rows_BWT, reach=reach)
+        return self._logits(self.output)
+
+    def scores(self, place: int) -> Tensor:
+        """Scores of every word after one of the ids of each slot that were read last, ``[B, 1, V]``."""
+        if self.device.type == "cpu":  # where a product of two or three rows takes as long as two or three products
+            return self._logits(self.output[:, place, None])
+        if place == 0:
+            self._all_scores = self._logits(self.output)
+        return self._all_scores[:, place, None]
+
+    def read(self, ids_BW: Tensor, length_B: Tensor, rows_BWT: Tensor, *, reach: int | None = None) -> None:
+        """Make `output` of these ids: one for each beam or, of one beam, several that follow each other."""
+        slots, ids = ids_BW.shape
+        at_BP = length_B[:, None]
+        if ids > self.beams:
+            at_BP = at_BP + torch.arange(ids, device=self.device)
         source_reach = self.source_positions if reach is None else max(self._source_lengths[:slots])
+        # Where only what is in use is read, one hypothesis may see all of it.
+        alone = reach is not None and slots == 1
+        sees_all = alone and ids == 1 and not self.model.config.neighbourhood
         reach = reach or self.positions
-        own = self._additive(self._own_rows(length_B, rows_BWT[..., :reach]))
-        real = self._additive(self._real_BS[:slots, None, None, :source_reach].expand(-1, 1, self.beams, -1))
-        with self._autocast():
+        own = None if sees_all else self._additive(self._own_rows(at_BP, rows_BWT[..., :reach]))
+        real = self._real_BS[:slots, None, None, :source_reach].expand(-1, 1, ids, -1)
+        real = None if alone else self._additive(real)
+        with self.autocast():
+            # A draft may lie beyond what learned positions can take: such a one is never right.
+            position = _At(at_BP.clamp(max=self._encoded - 1), self._encoded)
             x = self.model.target_positions(self.model.embedding.embed(ids_BW), position)
             for layer, kept in zip(self._decoder_layers, self._layers, strict=True):
                 q, k, v = layer.self_attention.project(x, x, x)
-                _write(kept.self_keys, k, length_B)
-                _write(kept.self_values, v, length_B)
+                _write(kept.self_keys, k, at_BP)
+                _write(kept.self_values, v, at_BP)
                 keys, values = (kept_x[:slots, :, :reach].flatten(2, 3) for kept_x in kept[:2])
                 x = layer.add_and_norm_1(x, layer.self_attention.w_o(self._attended(q, keys, values, own)))
                 q = layer.cross_attention.queries(x)
                 keys, values = (kept_x[:slots, :, :source_reach] for kept_x in kept[2:])
                 x = layer.add_and_norm_2(x, layer.cross_attention.w_o(self._attended(q, keys, values, real)))
                 x = layer.add_and_norm_3(x, layer.feed_forward(x))
-        return self._logits(x)
+        self.output = x
 
     def move(self, slot: int, to: int, *, reach: int) -> None:
         """Put what a slot holds, of which so many positions are in use, into another; on a CPU alone."""
@@ -161,18 +187,18 @@ class CachedDecoder:
                 tensor[to, :, :used] = tensor[slot, :, :used]
         self._real_BS[to] = self._real_BS[slot]
 
-    def _attended(self, q: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    def _attended(self, q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
         """What each slot's beams attend to, ``[B, W, heads · d_v]``."""
         return F.scaled_dot_product_attention(q.transpose(1, 2), keys, values, mask).transpose(1, 2).flatten(2)
 
-    def _own_rows(self, length_B: Tensor, rows_BWT: Tensor) -> Tensor:
-        """[B, 1, W, T · W]: True for the one row of each position that belongs to the hypothesis."""
+    def _own_rows(self, at_BP: Tensor, rows_BWT: Tensor) -> Tensor:
+        """[B, 1, W or P, T · W]: True for the one row of each position that belongs to the hypothesis."""
         position = torch.arange(rows_BWT.size(2), device=self.device)
-        visible = position <= length_B[:, None]
+        visible = position <= at_BP[..., None]
         if self.model.config.neighbourhood:
-            visible &= position >= length_B[:, None] - self.model.config.neighbourhood // 2
+            visible &= position >= at_BP[..., None] - self.model.config.neighbourhood // 2
         own = rows_BWT[..., None] == torch.arange(self.beams, device=self.device)
-        return (own & visible[:, None, :, None]).flatten(2)[:, None]
+        return (own & visible[..., None]).flatten(2)[:, None]
 
     def _additive(self, may_attend: Tensor) -> Tensor:
         mask = torch.zeros(may_attend.shape, dtype=self._layers[0].self_keys.dtype, device=self.device)
@@ -185,7 +211,8 @@ class CachedDecoder:
         flat = torch.mm(x.flatten(0, 1).to(torch.bfloat16), self._output_DV, out_dtype=torch.float32)
         return flat.unflatten(0, x.shape[:2])
 
-    def _autocast(self) -> contextlib.AbstractContextManager[None]:
+    def autocast(self) -> contextlib.AbstractContextManager[None]:
+        """Compute in half precision where the model does."""
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self._half)  # pyright: ignore
 
 
@@ -200,11 +227,11 @@ def output_matrix(model: Transformer, *, half: bool) -> Tensor:
     return weight.t().contiguous() if weight.device.type == "cpu" else weight.t()
 
 
-def _write(place_BHTWK: Tensor, new_BWHK: Tensor, position_B: Tensor) -> None:
-    """Put each slot's new vectors at its position."""
+def _write(place_BHTWK: Tensor, new_BNHK: Tensor, at_BP: Tensor) -> None:
+    """Put each slot's new vectors, W for each position, at its positions."""
     _, heads, _, beams, size = place_BHTWK.shape
-    index = position_B[:, None, None, None, None].expand(-1, heads, 1, beams, size)
-    place_BHTWK.scatter_(2, index, new_BWHK.transpose(1, 2)[:, :, None])
+    index = at_BP[:, None, :, None, None].expand(-1, heads, -1, beams, size)
+    place_BHTWK.scatter_(2, index, new_BNHK.transpose(1, 2).unflatten(2, (-1, beams)))
 
 
 def padded_ids(sources: Sequence[np.ndarray], width: int) -> np.ndarray:

@@ -84,6 +84,8 @@ def refusals(options: SearchOptions) -> list[str]:
         refused.append("samples, which depend on a seed")
     if options.method == "beam" and options.beam_size == 1:
         refused.append("beam search with one beam (there is greedy search)")
+    if options.drafts:
+        refused.append("drafts")
     if options.forbidden:
         refused.append("forbidden texts")
     if options.glossary:

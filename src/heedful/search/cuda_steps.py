@@ -52,11 +52,12 @@ class LayersByKernels:
     What goes from sub-layer to sub-layer is float32; what products take lies beside it, in bfloat16 if ``half``.
     """
 
-    def __init__(self, model: Transformer, kept: Sequence[Kept], *, half: bool) -> None:
+    def __init__(self, model: Transformer, kept: Sequence[Kept], *, encoded: int, half: bool) -> None:
+        """``encoded``: positions that words may stand at."""
         self._model, self._kept, self._kind = model, kept, torch.bfloat16 if half else torch.float32
         _, self._heads, self._positions, self._beams, _ = kept[0][0].shape
         self._reach = model.config.neighbourhood // 2 or self._positions
-        nothing = torch.zeros(1, self._positions, model.config.d_model, device=model.embedding.weight.device)
+        nothing = torch.zeros(1, encoded, model.config.d_model, device=model.embedding.weight.device)
         with torch.no_grad():
             self._encodings = model.target_positions(nothing)[0].contiguous()
         self._encoder_layers = [layer for layer in model.encoder.layers if isinstance(layer, EncoderLayer)]

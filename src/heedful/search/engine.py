@@ -21,6 +21,7 @@ from torch import Tensor
 from heedful.model.devices import Captures, current
 from heedful.search.beam_search import Hypotheses, advance_beams, advance_samples, uniform_numbers
 from heedful.search.cuda_steps import MOST_BEAMS, AdvanceByKernels
+from heedful.search.drafts import Drafter, advance_along_drafts, drafted_ids, place_drafts
 from heedful.search.options import SearchOptions
 from heedful.search.required import MOST_AVOIDED, RequiredShape, required_tables
 from heedful.search.sentence import Hypothesis, Sentence
@@ -45,6 +46,14 @@ class Scorer(Protocol):
 
     def step(self, ids_BW: Tensor, length_B: Tensor, rows_BWT: Tensor, *, reach: int | None = None) -> Tensor:
         """Scores of every word after these ids; a hypothesis's position t is what row ``rows[t]`` was given then."""
+        ...
+
+    def read(self, ids_BW: Tensor, length_B: Tensor, rows_BWT: Tensor, *, reach: int | None = None) -> None:
+        """Read drafts: of each slot, which has one beam, the id of this position and those of the next ones."""
+        ...
+
+    def scores(self, place: int) -> Tensor:
+        """Scores of every word after one of the ids of each slot that were read last, in their order."""
         ...
 
     def move(self, slot: int, to: int, *, reach: int) -> None:
@@ -94,13 +103,15 @@ class Engine:
         positions: int,
         spelling: Constraint,
         required: RequiredShape = RequiredShape(),  # noqa: B008
+        drafter: Drafter | None = None,
         captures: Captures | None = None,
     ) -> None:
-        """``positions``: the longest output's words, and one for the start symbol. ``required``: room for the words
-        that outputs must hold. ``captures``: captures the step.
+        """``positions``: the longest output's words, one for the start symbol, and the drafts. ``required``: room for
+        the words that outputs must hold. ``drafter``: guesses the drafts. ``captures``: captures the step.
         """
+        assert (drafter is not None) == (options.drafts > 0), "somebody guesses what is asked for"
         self._scorer, self._options, self._positions, self._spelling = scorer, options, positions, spelling
-        self._required = required
+        self._required, self._drafter = required, drafter
         self._state = self._empty(slots)
         self._inside: list[_Placed | None] = [None] * slots
         self._steps, self._looks = 0, deque[tuple[int, _OnHost]]()
@@ -182,7 +193,8 @@ class Engine:
     def _place(self, sentences: Sequence[Sentence]) -> None:
         """Put new sentences into the first slots that are free."""
         free = [slot for slot, placed in enumerate(self._inside) if placed is None][: len(sentences)]
-        self._scorer.place(torch.tensor(free), [sentence.source for sentence in sentences])
+        for takes in (self._scorer, self._drafter) if self._drafter else (self._scorer,):
+            takes.place(torch.tensor(free), [sentence.source for sentence in sentences])
         limits = [self._limit(sentence) for sentence in sentences]
         self._begin(free, sentences, limits)
         for slot, sentence, limit in zip(free, sentences, limits, strict=True):
@@ -197,13 +209,15 @@ class Engine:
                 while self._inside[last] is None:
                     last -= 1
                 self._scorer.move(last, slot, reach=int(self._state.length[last]) + 1)
+                if self._drafter is not None:
+                    self._drafter.move(last, slot)
                 for tensor in self._state.tensors:
                     tensor[slot] = tensor[last]
                 self._inside[slot], self._inside[last] = self._inside[last], None
 
     def _limit(self, sentence: Sentence) -> int:
         limit = self._options.limit(len(sentence.source))
-        return min(limit, sentence.limit or self._positions, self._positions - 1)
+        return min(limit, sentence.limit or self._positions, self._positions - 1 - self._options.drafts)
 
     def _empty(self, slots: int) -> Hypotheses:
         """Slots without sentences."""
@@ -256,6 +270,9 @@ class Engine:
         if options.method == "sample":
             sizes = {"beams": options.beams, "positions": self._positions}
             new.append((state.uniform, np.stack([uniform_numbers(options.seed, s.number, **sizes) for s in sentences])))
+        if drafts := options.drafts:  # the first have nothing to go by, and some sentences begin with a name
+            begins = _padded([(s.prefix or tuple(s.source))[:drafts] for s in sentences], drafts)
+            new.append((state.ids[:, 0, 1 : drafts + 1], begins))
         if self._required.terms:
             tables = required_tables([sentence.required for sentence in sentences], self._required)
             new += zip(state.required, tables, strict=True)
@@ -268,8 +285,10 @@ class Engine:
         """Let the device take a step and copy which slots are done."""
         if self._scorer.device.type == "cpu":
             busy = len(self._inside) - self._inside.count(None)
-            in_use = Hypotheses(*(tensor[:busy] for tensor in self._state.tensors))
-            self._step(in_use, reach=int(in_use.length.max()) + 1)
+            in_use = self._state
+            if busy < len(self._inside):
+                in_use = Hypotheses(*(tensor[:busy] for tensor in self._state.tensors))
+            self._step(in_use, reach=int(in_use.length.max()) + 1 + self._options.drafts)
         else:
             if self._whole_step is None:
                 assert self._captures is not None, "otherwise the steps are plain"
@@ -325,6 +344,12 @@ class Engine:
         return torch.tensor(slots).to(self._scorer.device, non_blocking=True)
 
     def _step(self, state: Hypotheses, reach: int | None = None) -> None:
+        if self._drafter is not None:
+            ids = drafted_ids(state, self._options.drafts)
+            self._scorer.read(ids, state.length, state.rows, reach=reach)
+            added = advance_along_drafts(state, ids, self._scorer.scores, self._options, self._spelling)
+            place_drafts(state, self._drafter.propose(state.ids[:, 0], state.length, added))
+            return
         logits = self._scorer.step(state.last_ids, state.length, state.rows, reach=reach)
         self._advance(state, logits, self._options, self._spelling)
 

@@ -39,6 +39,15 @@ class Ensemble:
         """Scores of every word after these ids: see `Scorer`."""
         return mean_scores(scorer.step(ids_BW, length_B, rows_BWT, reach=reach) for scorer in self._scorers)
 
+    def read(self, ids_BW: Tensor, length_B: Tensor, rows_BWT: Tensor, *, reach: int | None = None) -> None:
+        """Read drafts: see `Scorer`."""
+        for scorer in self._scorers:
+            scorer.read(ids_BW, length_B, rows_BWT, reach=reach)
+
+    def scores(self, place: int) -> Tensor:
+        """Scores after one of the drafts: see `Scorer`."""
+        return mean_scores(scorer.scores(place) for scorer in self._scorers)
+
     def move(self, slot: int, to: int, *, reach: int) -> None:
         """Put what a slot holds into another: see `Scorer`."""
         for scorer in self._scorers:

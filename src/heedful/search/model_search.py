@@ -25,6 +25,7 @@ from heedful.model.devices import Captures, current
 from heedful.model.transformer import Transformer
 from heedful.search.attention_maps import Weights
 from heedful.search.cached_decoder import CachedDecoder, output_matrix
+from heedful.search.drafts import CopyDrafter, Drafter, HeadDrafter, draft_matrix
 from heedful.search.engine import Engine, Hypothesis, Sentence
 from heedful.search.ensemble import Ensemble
 from heedful.search.options import SearchOptions
@@ -83,6 +84,7 @@ class ModelSearch:
         self.model, self._half, self._graphs, self._subwords = models[0], half, graphs, subwords
         self.device = self.model.embedding.weight.device
         self._models = [(model.eval(), output_matrix(model, half=half)) for model in models]
+        self._draft_DV = draft_matrix(self.model)
         self._slots = batch_size or SLOTS[self.device.type]
         self._engines: dict[tuple[int, bool, SearchOptions], Engine] = {}
         self._captures: Captures | None = None
@@ -171,6 +173,7 @@ class ModelSearch:
             # A penalty for length would rather have a sentence said twice than an improbable word in it.
             options = replace(options, beam_size=max(options.beam_size, _REQUIRED_BEAMS), length_penalty=0.0)
         positions = -(-(self._limit(source_positions - 1, options) + 1) // 8) * 8
+        positions = min(positions, self.most_positions or positions) + options.drafts
         most = self._slots if kept else min(self._slots, len(sentences))
         slots = max(1, min(most, _MOST_POSITIONS // (positions * options.beams)))
         self._require_memory(slots, options.beams, positions, source_positions)
@@ -198,8 +201,25 @@ class ModelSearch:
             positions=positions,
             spelling=self.spelling(options),
             required=required,
+            drafter=self._drafter(options, decoders[0]),
             captures=self._captures,
         )
+
+    def _drafter(self, options: SearchOptions, decoder: CachedDecoder) -> Drafter | None:
+        """The model's own heads, the first's of several models, or copies of the source where it has none."""
+        if not options.drafts:
+            return None
+        if self.model.draft is not None and self._draft_DV is not None:
+            if options.drafts > (heads := len(self.model.draft.heads)):
+                raise SearchError(f"drafts = {options.drafts}: the model has {heads} draft heads, so {heads} at most")
+            return HeadDrafter(self.model.draft, self._draft_DV, options.drafts, decoder=decoder)
+        if self.model.source_embedding is not None:
+            raise SearchError(
+                f"drafts = {options.drafts}: the model has no draft heads, and its output has other subwords than its "
+                "input, so none can be copied"
+            )
+        sizes = {"slots": decoder.slots, "source_positions": decoder.source_positions}
+        return CopyDrafter(options.drafts, **sizes, device=self.device)
 
     def _require_memory(self, slots: int, beams: int, positions: int, source_positions: int) -> None:
         """Ask before taking: on a CPU the kernel ends a process that has taken too much."""

@@ -41,6 +41,12 @@ class SearchOptions(SearchConfig):
         1.0, "when sampling: from the fewest subwords that have this probability together", above=0, at_most=1
     )
     seed: int = setting(1, "when sampling: another number gives other translations", at_least=0, at_most=2**63 - 1)
+    drafts: int = setting(
+        0,
+        "of greedy search: subwords guessed after each one and checked at once with it, which changes no translation",
+        at_least=0,
+        at_most=16,
+    )
     forbidden: tuple[str, ...] = ()
     """Texts that no output holds, see `heedful.search.spelling`."""
     glossary: tuple[tuple[str, str], ...] = ()
@@ -105,6 +111,9 @@ def conflicts(values: Mapping[str, Any], asked: Collection[str], *, shown: Calla
     ]
     if "stop" in asked and method != "beam":
         problems.append(f"{shown('stop')}: for beam search alone, and this is {method} search")
+    if "drafts" in asked and values["drafts"] and method != "greedy":
+        why = "beams would have to be guessed all at once" if method == "beam" else "what is drawn cannot be guessed"
+        problems.append(f"{shown('drafts')}: for greedy search alone, and this is {method} search, where {why}")
     if method == "greedy" and values["n_best"] > 1:
         problems.append(f"{shown('n_best')}: greedy search finds one output")
     elif values["n_best"] > values["beam_size"]:

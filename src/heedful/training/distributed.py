@@ -70,7 +70,7 @@ class GradientLine:
     """
 
     def __init__(self, model: nn.Module, *, sums: int) -> None:
-        parameters = list(model.parameters())
+        parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         total = sum(parameter.numel() for parameter in parameters)
         self.whole = torch.zeros(total + sums, device=parameters[0].device, dtype=parameters[0].dtype)
         self.gradients, self.sums = self.whole[:total], self.whole[total:]

@@ -114,15 +114,16 @@ class _OutputLosses(torch.autograd.Function):
         single = torch.float64 if dtype == torch.float64 else torch.float32
         smoothed, plain = hidden.new_zeros((), dtype=single), hidden.new_zeros((), dtype=single)
         hidden_gradient = torch.empty_like(hidden) if wanted else None
-        weight_gradient = torch.zeros_like(weight, dtype=single) if wanted else None
+        weight_gradient = torch.zeros_like(weight, dtype=single) if ctx.needs_input_grad[1] else None
         for begin, end in _slices(hidden.size(0), words=weight.size(0), device=hidden.device):
             vectors = hidden[begin:end].to(dtype)
             scores = vectors @ matrix.T
             of_slice = losses_by_kernel if has_kernels(scores) else losses_and_gradient
             part, plain_part, gradient = of_slice(scores, targets[begin:end], label_smoothing)
             smoothed, plain = smoothed + part, plain + plain_part
-            if hidden_gradient is not None and weight_gradient is not None:
+            if hidden_gradient is not None:
                 hidden_gradient[begin:end] = gradient @ matrix
+            if weight_gradient is not None:
                 if dtype == single:
                     weight_gradient.addmm_(gradient.T, vectors)
                 else:  # added in float32 by the product itself
@@ -135,7 +136,8 @@ class _OutputLosses(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, smoothed: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore
         hidden_gradient, weight_gradient = ctx.saved_tensors
-        return hidden_gradient * smoothed, weight_gradient * smoothed, None, None, None
+        of_weight = None if weight_gradient is None else weight_gradient * smoothed
+        return hidden_gradient * smoothed, of_weight, None, None, None
 
 
 def _slices(tokens: int, *, words: int, device: torch.device) -> list[tuple[int, int]]:

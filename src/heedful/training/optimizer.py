@@ -39,13 +39,16 @@ def scheduled_rate(step: int, *, d_model: int, training: TrainingConfig) -> floa
     return max(0.0, left) * learning_rate(warmup, **sizes)
 
 
+def trained_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
+    """All parameters by their names, but for those of a model that is left as it is."""
+    return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+
+
 def adam(model: nn.Module, training: TrainingConfig) -> torch.optim.Adam:
     """The paper's Adam over every parameter, in one fused kernel; the rate is set before each step."""
-    betas = training.adam_beta1, training.adam_beta2
-    on_gpu = next(model.parameters()).is_cuda
-    return torch.optim.Adam(
-        model.parameters(), lr=0.0, betas=betas, eps=training.adam_epsilon, fused=True, capturable=on_gpu
-    )
+    betas, parameters = (training.adam_beta1, training.adam_beta2), [*trained_parameters(model).values()]
+    same = {"lr": 0.0, "betas": betas, "eps": training.adam_epsilon, "fused": True}
+    return torch.optim.Adam(parameters, **same, capturable=parameters[0].is_cuda)
 
 
 def guarded_step(optimizer: torch.optim.Adam, *, rate: float | Tensor, skip: Tensor) -> None:
@@ -69,7 +72,7 @@ def optimizer_tensors(optimizer: torch.optim.Adam, model: nn.Module) -> dict[str
 
 def load_optimizer(optimizer: torch.optim.Adam, model: nn.Module, tensors: dict[str, Tensor]) -> None:
     """Put saved state back, each tensor to the device of its parameter."""
-    for name, parameter in model.named_parameters():
+    for name, parameter in trained_parameters(model).items():
         state = {}
         for kind in ("step", "exp_avg", "exp_avg_sq"):
             tensor = tensors.get(f"{kind}.{name}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from heedful import __version__
@@ -17,6 +18,7 @@ from heedful.errors import CheckpointError, TrainingError
 from heedful.files import sha256
 from heedful.model.attention_kernels import choose_attention
 from heedful.model.devices import chosen_device
+from heedful.model.draft_heads import MOST_WORDS, NAME, DraftHeads
 from heedful.model.initialization import scale_residual_branches
 from heedful.model.transformer import Transformer
 from heedful.presets import parameter_count
@@ -36,6 +38,7 @@ from heedful.runs.descriptions import (
 from heedful.runs.folder import copy_text_files, remove_run
 from heedful.runs.metrics import cut_metrics
 from heedful.runs.models import load_weights, read_model
+from heedful.symbols import END, PAD
 from heedful.text.closed_vocabulary import load_vocabulary
 from heedful.training.batches import Batches
 from heedful.training.distributed import World, barrier
@@ -119,9 +122,15 @@ def prepared_run(task: Task, *, device: torch.device, world: World, translate: T
             f"work: set it to {world.size} or a multiple (it stays part of the run, whatever the machines)"
         )
     precision = precision_for(task.config, device)
-    trainer = Trainer(built_model(task.config, corpus, precision), task.config, precision=precision, world=world)
-    if task.init is not None:
-        _load_init(trainer.model, task.init, corpus)
+    model = built_model(task.config, corpus, precision)
+    init = _load_init(model, task.init, corpus) if task.init is not None else None
+    if training.only:
+        if init is None and not (task.resume or world.restarts):
+            raise TrainingError(f'training.only = "{training.only}" needs a model that stays as it is: give --init RUN')
+        _attach_draft_heads(model, init, corpus)
+    elif init is not None and init.draft is not None:
+        report(Warned(f"the draft heads of {task.init} are left out: they would no longer fit the model"))
+    trainer = Trainer(model, task.config, precision=precision, world=world)
     valid = _validation_corpus(task, corpus, report)
     common = {"layout": trainer.model.attention.layout, "device": device, "world": world}
     batches = Batches(corpus, training, longest=valid.lengths.longest if valid else 0, **common)
@@ -243,8 +252,10 @@ def _require_same(task: Task, corpus: Corpus, report: Reporter) -> None:
         write_run(task.run, replace(stored, config=task.config))
 
 
-def _load_init(model: Transformer, place: Path, corpus: Corpus) -> None:
-    """Put the weights of another model into this one, once it is sure that its subwords are this corpus's."""
+def _load_init(model: Transformer, place: Path, corpus: Corpus) -> Transformer:
+    """Put the weights of another model, which is returned, into this one, once it is sure that its subwords are this
+    corpus's; draft heads belong to the weights as they were.
+    """
     saved = read_model(place)
     for side in SIDES:
         ours, theirs = (getattr(known.vocabularies, side) for known in (corpus.manifest, saved.description))
@@ -253,7 +264,23 @@ def _load_init(model: Transformer, place: Path, corpus: Corpus) -> None:
                 f"{place} has other {side} subwords than {corpus.folder}: prepare the new data with "
                 f"--tokenizer {saved.run}"
             )
-    load_weights(model, saved.model.state_dict(), where=str(place))
+    weights = saved.model.state_dict()
+    own = {name: value for name, value in weights.items() if not name.startswith(f"{NAME}.")}
+    load_weights(model, own, where=str(place))
+    return saved.model
+
+
+def _attach_draft_heads(model: Transformer, init: Transformer | None, corpus: Corpus) -> None:
+    """Give the model draft heads, those that it began with if it had any, and leave all else as it is."""
+    counts = np.zeros(len(model.embedding.weight), np.int64)
+    for shard in corpus.target.shards:
+        counts += np.bincount(shard, minlength=len(counts))
+    counts[[END, PAD]] = len(corpus), -1
+    often = np.argsort(-counts, kind="stable")[: min(MOST_WORDS, len(counts)) - 1]
+    begun = init.draft if init is not None else None
+    heads = begun or DraftHeads(torch.tensor([PAD, *often.tolist()]), d_model=model.config.d_model)
+    model.requires_grad_(False)
+    model.draft = heads.to(model.embedding.weight.device).requires_grad_(True)
 
 
 def _validation(task: Task, held_out: Batches, translate: Translate) -> Validation:

@@ -31,7 +31,7 @@ from heedful.symbols import PAD
 from heedful.training.batches import MicroBatch, StepBatch, packed_micro_batch
 from heedful.training.distributed import GradientLine, World, sum_over_processes
 from heedful.training.label_smoothing import output_losses
-from heedful.training.optimizer import adam, guarded_step, scheduled_rate
+from heedful.training.optimizer import adam, guarded_step, scheduled_rate, trained_parameters
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Trainer:
 
     def _accumulate(self, batch: StepBatch) -> None:
         """Leave this process's share of the batch's gradient and of its two loss sums in the line."""
-        self.model.train()
+        self.model.train(not self._training.only)
         self._line.whole.zero_()
         for micro in batch.micro_batches:
             torch.manual_seed(noise_seed(self._training.seed, batch.step, micro.index))
@@ -117,7 +117,7 @@ class Trainer:
         smoothed, plain = self.losses(micro)
         share = smoothed / target_tokens
         if share.is_cuda:  # one addition for all parameters instead of one for each
-            self._line.add(torch.autograd.grad(share, list(self.model.parameters())))
+            self._line.add(torch.autograd.grad(share, list(trained_parameters(self.model).values())))
         else:
             share.backward()
         self._line.sums.add_(torch.stack([smoothed.detach(), plain]))
@@ -131,21 +131,28 @@ class Trainer:
         self._numbers.copy_(torch.cat([self._line.sums, norm[None], skip[None]]))
 
     def losses(self, micro: MicroBatch) -> tuple[Tensor, Tensor]:
-        """The smoothed and the plain loss of a micro-batch, as sums."""
-        with self.precision.autocast():
+        """The smoothed and the plain loss of a micro-batch, as sums; of draft heads the mean of theirs."""
+        drafts = self.model.draft if self._training.only else None
+        with self.precision.autocast(), torch.set_grad_enabled(torch.is_grad_enabled() and drafts is None):
             memory = self.model.encode(micro.source, micro.source_layout)
             hidden = self.model.decode(micro.target_input, memory, micro.target_layout, micro.source_layout)
-        vectors, targets = hidden.flatten(0, -2), micro.target_output.flatten()
-        if not isinstance(micro.target_layout, Packed) and hidden.device.type == "cpu":
+        embedding, weight = self.model.embedding, self.model.embedding.weight
+        if drafts is None:
+            return self._output_losses(hidden, micro.target_output, weight)
+        with self.precision.autocast():
+            lessons = drafts.lessons(hidden, micro.target_output, embedding)
+        sums = [self._output_losses(*lesson, weight[drafts.words]) for lesson in lessons]
+        smoothed, plain = (torch.stack(own).mean() for own in zip(*sums, strict=True))
+        return smoothed, plain
+
+    def _output_losses(self, hidden: Tensor, words: Tensor, weight_VD: Tensor) -> tuple[Tensor, Tensor]:
+        vectors, targets = hidden.flatten(0, -2), words.flatten()
+        if hidden.dim() > 2 and hidden.device.type == "cpu":
             real = targets != PAD  # a CPU does not wait for itself, and the map to the vocabulary is expensive
             vectors, targets = vectors[real], targets[real]
-        return output_losses(
-            vectors,
-            self.model.embedding.weight,
-            targets,
-            label_smoothing=self._training.label_smoothing,
-            dtype=self.precision.dtype if self.precision.half else vectors.dtype,
-        )
+        smoothing, half = self._training.label_smoothing, self.precision.half
+        dtype = self.precision.dtype if half else vectors.dtype
+        return output_losses(vectors, weight_VD, targets, label_smoothing=smoothing, dtype=dtype)
 
 
 class _GraphedMicroBatches:
