@@ -26,6 +26,8 @@ from heedful.model.transformer import Transformer
 from heedful.search.cuda_steps import LayersByKernels
 from heedful.symbols import END, PAD
 
+_NUMPY = {torch.float32: np.float32, torch.float64: np.float64}
+
 
 @dataclass(frozen=True)
 class _At:
@@ -86,7 +88,7 @@ class CachedDecoder:
             for size in (config.key_size, config.value_size)
         ]
         layers = range(config.decoder_layers)
-        self._layers = [_Kept(*(torch.zeros(shape, **places) for shape in shapes)) for _ in layers]
+        self._layers = [_Kept(*(_zeros(shape, **places) for shape in shapes)) for _ in layers]
         self._decoder_layers = [layer for layer in model.decoder.layers if isinstance(layer, DecoderLayer)]
         # One position is always open, so that an empty slot's weights are numbers.
         self._real_BS = torch.arange(source_positions, device=self.device).expand(slots + 1, -1) == 0
@@ -225,6 +227,13 @@ def output_matrix(model: Transformer, *, half: bool) -> Tensor:
     if half:
         return weight.to(torch.bfloat16).t()
     return weight.t().contiguous() if weight.device.type == "cpu" else weight.t()
+
+
+def _zeros(shape: tuple[int, ...], *, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Zeros that on a CPU take no memory before they are written to: of a server's slots most never are in full."""
+    if device.type != "cpu" or dtype not in _NUMPY:
+        return torch.zeros(shape, dtype=dtype, device=device)
+    return torch.from_numpy(np.zeros(shape, _NUMPY[dtype]))
 
 
 def _write(place_BHTWK: Tensor, new_BNHK: Tensor, at_BP: Tensor) -> None:
