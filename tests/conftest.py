@@ -21,6 +21,12 @@ settings.register_profile(
 settings.load_profile("heedful")
 
 ROOT = Path(__file__).parent.parent
+_FIRST = ("test_toy_tasks.py", "test_tour_notebook.py", "test_tutorial.py", "test_wheel.py")
+"""The longest begin first, so that no worker is left with one of them at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.name not in _FIRST)
 
 
 @pytest.fixture(scope="session")
