@@ -101,10 +101,26 @@ def test_a_profile_knows_characters_words_and_what_a_line_is(profile: Profile) -
 def test_another_language_is_told_once_and_only_with_enough_words(profile: Profile) -> None:
     rng = random.Random(3)
     check = LanguageCheck(profile)
-    assert not list(check.problems(["der Hund und die Katze"]))
+    assert not list(check.problems(["der Hund"]))
     assert not list(LanguageCheck(profile).problems([sentence(ENGLISH, rng) for _ in range(50)]))
     assert len(list(check.problems([sentence(GERMAN, rng)]))) == 1
     assert not list(check.problems([sentence(GERMAN, rng)] * 9))
+
+
+def test_a_short_text_is_told_when_few_of_its_words_are_known(profile: Profile) -> None:
+    rng = random.Random(5)
+    for words in range(5, 10):
+        assert len(list(LanguageCheck(profile).problems([" ".join(rng.choices(GERMAN, k=words))]))) == 1
+        assert not list(LanguageCheck(profile).problems([" ".join(rng.choices(ENGLISH, k=words))]))
+        some = [*rng.choices(ENGLISH, k=words // 3 + 1), *["Ingrid"] * (words - words // 3 - 1)]
+        assert not list(LanguageCheck(profile).problems([" ".join(some)])), "names are in every language"
+
+
+def test_words_tell_nothing_of_a_list_in_which_each_stands_once() -> None:
+    names = [f"Ort{'abcdefghij'[number % 10]}{'q' * (number // 10)}" for number in range(900)]
+    profile = profile_of([(f"x {name}", f"x {name}") for name in names], {"source": {}, "target": {}})
+    assert profile.source.function_share < 0.2
+    assert not list(LanguageCheck(profile).problems(["Lyon Riga Oslo Turin Brno", "Kiel Bern Graz Linz Genf Ulm"]))
 
 
 def test_a_text_that_was_right_does_not_hide_one_that_is_wrong(profile: Profile) -> None:
