@@ -87,7 +87,7 @@ class Hypotheses:
     @property
     def last_ids(self) -> Tensor:
         """The last id of each live hypothesis: what the model is given next."""
-        return self.ids[torch.arange(len(self.ids), device=self.ids.device), :, self.length]
+        return self.ids.gather(2, self.length[:, None, None].expand(-1, self.ids.size(1), 1)).squeeze(2)
 
 
 def advance_beams(state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, spelling: Constraint) -> None:

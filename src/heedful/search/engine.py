@@ -367,15 +367,15 @@ def _hypotheses(copied: _OnHost, wanted: list[int]) -> list[list[Hypothesis]]:
     score, log_probability, length, rows, ids = copied.read()
     order = np.argsort(-score, axis=1, kind="stable")[:, : max(wanted)]
     rows = np.take_along_axis(rows, order[..., None], 1)
-    numbers = (np.take_along_axis(one, order, 1).tolist() for one in (score, log_probability, length))
-    every = zip(wanted, np.take_along_axis(ids, rows, 1), rows, *numbers, strict=True)
+    ids = np.take_along_axis(ids, rows, 1)
+    scores, sums, lengths = (np.take_along_axis(one, order, 1).tolist() for one in (score, log_probability, length))
     return [
         [
-            Hypothesis(ids[1 : n + 1], summed, score, path[: n + 1])
-            for ids, path, score, summed, n in zip(words[:most], paths, scores, sums, lengths, strict=False)
-            if score > -math.inf
+            Hypothesis(ids[slot, place, 1 : n + 1], sums[slot][place], scores[slot][place], rows[slot, place, : n + 1])
+            for place, n in enumerate(lengths[slot][:most])
+            if scores[slot][place] > -math.inf
         ]
-        for most, words, paths, scores, sums, lengths in every
+        for slot, most in enumerate(wanted)
     ]
 
 
