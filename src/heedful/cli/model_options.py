@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -12,9 +14,10 @@ from cyclopts import Group, Parameter
 
 from heedful.cli.options import Bounds, Device, Flag, Repeated, Threads, more, whole_number
 from heedful.cli.terminal import say
-from heedful.errors import SearchError
+from heedful.errors import CheckpointError, ScoreError, SearchError
 from heedful.runs.folder import DEFAULT_MODEL, default_model
 from heedful.search.options import SearchOptions, conflicts, rule_of
+from heedful.tasks import PARSING, TRANSLATION
 
 if TYPE_CHECKING:
     from heedful.search.parser import Parser
@@ -125,6 +128,19 @@ class RunningOptions(ModelOptions):
     """Where a model runs, for a command that is told in another way which one."""
 
     model: Annotated[str | None, Parameter(parse=False)] = None
+
+
+def is_parsing(task: str | None, models: Sequence[str]) -> bool:
+    """Whether it is about parses: by what was asked for, or else by what the models have learned."""
+    from heedful.runs.saved import description_of
+
+    tasks: set[str] = set()
+    for name in models:
+        with contextlib.suppress(CheckpointError):  # who loads it says what is wrong
+            tasks.add(description_of(name).task)
+    if task is not None and tasks - {task}:
+        raise ScoreError(f"--task {task}: {models[0]} was trained for {(tasks - {task}).pop()}")
+    return (task or next(iter(tasks), TRANSLATION.name)) == PARSING.name
 
 
 def _search(name: str) -> Parameter:
