@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 Subject = Literal["table1", "dot-product", "positions", "table2", "table3", "table4", "figures"]
 _TAKES: dict[str, tuple[str, ...]] = {
-    "table1": (),
-    "dot-product": (),
-    "positions": ("steps",),
+    "table1": ("miniature",),
+    "dot-product": ("miniature",),
+    "positions": ("steps", "miniature"),
     "table2": ("source", "reference"),
-    "table3": ("steps", "minutes", "batch_tokens", "rows", "seeds", "keep_models"),
-    "table4": ("reference", "baseline"),
+    "table3": ("steps", "minutes", "batch_tokens", "rows", "seeds", "keep_models", "miniature"),
+    "table4": ("reference", "baseline", "miniature"),
     "figures": (),
 }
 """The options that only some subjects have a use for."""
@@ -83,7 +83,8 @@ def reproduce(
             when not given.
         baseline: table4: another parser's trees for the reference's sentences, or their scores as JSON by `heedful
             evaluate`. With one run it counts as trained on the same trees.
-        miniature: Everything tiny, to see in seconds that it works; its numbers say nothing of the paper.
+        miniature: Everything tiny, to see in seconds that it works; its numbers say nothing of the paper. Not
+            for table2 and figures, whose models are there already.
         no_page: Measure only, without the page and its pictures, to draw them elsewhere.
 
     Examples:
@@ -92,6 +93,7 @@ def reproduce(
     """
     given = {"steps": steps, "minutes": minutes, "batch_tokens": batch_tokens, "rows": rows, "seeds": seeds}
     given |= {"keep_models": keep_models, "source": source, "reference": reference, "baseline": baseline}
+    given["miniature"] = miniature
     _require_useful(subject, given, places)
     output = output or Path("reproduction") / f"{subject}-{datetime.now(UTC).date().isoformat()}"
     written = [place for place in places if _is_written(place, subject)]
@@ -106,7 +108,7 @@ def reproduce(
 
     if threads is not None:
         torch.set_num_threads(threads)
-    words = {**given, "threads": threads, "miniature": miniature}
+    words = {**given, "threads": threads}
     with progress(unit="", quiet=quiet) as report:
         command = _command(subject, places, words, device=device)
         asked = _Asked(subject, output, new, written, given, device, miniature, quiet, command, report)
