@@ -18,8 +18,11 @@ from typing import Any, TypeVar
 import torch
 
 from heedful import __version__
+from heedful.background import Report
 from heedful.errors import ReportError
 from heedful.files import read_json, require_format, write_file, write_json
+from heedful.model.devices import chosen_device
+from heedful.runs.folder import AVERAGED, model_folder
 from heedful.training.machine import device_name, processor
 from heedful.typed import typed
 
@@ -54,6 +57,28 @@ class Record:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """What is to be measured, with what, and where."""
+
+    subject: str
+    places: Sequence[Path]
+    """The corpus, the runs or the model to measure with."""
+    options: Mapping[str, Any]
+    """What was asked for, by the names of the command's options; falsy where it was not."""
+    device: str
+    command: Sequence[str]
+    report: Report
+
+    @property
+    def miniature(self) -> bool:
+        return bool(self.options["miniature"])
+
+
+Found = Mapping[str, Iterable[Any]]
+"""What a subject has measured: lists of dataclasses, by name."""
+
+
+@dataclass(frozen=True)
 class Page:
     """A page of Markdown and the pictures that it shows, by their names."""
 
@@ -61,10 +86,12 @@ class Page:
     pictures: Mapping[str, str]
 
 
-def new_record(subject: str, *, device: torch.device, command: Sequence[str], **found: Iterable[Any]) -> Record:
-    """What was found just now, on this device: lists of dataclasses, by name."""
+def new_record(asked: Asked, found: Found) -> Record:
+    """What was found just now, on the device that was asked for."""
+    device = chosen_device(asked.device, error=ReportError)
     machine = device_name(device) if device.type == "cuda" else f"{processor()}: {device_name(device)}"
-    return Record(subject, machine, datetime.now(UTC).date().isoformat(), shlex.join(command), plain(**found))
+    date = datetime.now(UTC).date().isoformat()
+    return Record(asked.subject, machine, date, shlex.join(asked.command), plain(**found))
 
 
 def plain(**found: Iterable[Any]) -> dict[str, Any]:
@@ -99,6 +126,12 @@ def read_record(path: Path, *, subject: str) -> Record:
     if record.subject != subject:
         raise ReportError(f"{path} is of {record.subject}, and {subject} was asked for")
     return record
+
+
+def run_name(place: Path) -> str:
+    """What a model is called on a page: by its folder, or its run's where that is the average."""
+    folder = model_folder(place)
+    return folder.parent.name if folder.name == AVERAGED else folder.name
 
 
 def write_page(folder: Path, subject: str, page: Page) -> Path:

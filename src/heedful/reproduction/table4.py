@@ -12,16 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from heedful.background import Report
-from heedful.errors import HeedfulError, ScoreError, SearchError
+from heedful.errors import HeedfulError, ScoreError
 from heedful.evaluation.translation_scores import Score, with_interval
 from heedful.files import read_json
-from heedful.model.devices import chosen_device
 from heedful.parsing.trees import Tree, read_parses, read_trees, tree_of
 from heedful.report.charts import Chart, Series
 from heedful.reproduction.drawing import chart_picture, shown
 from heedful.reproduction.paper_tables import TABLE_4
-from heedful.reproduction.records import Page, Record, markdown_table, new_record
-from heedful.runs.folder import model_folder
+from heedful.reproduction.records import Asked, Found, Page, Record, markdown_table, run_name
 from heedful.runs.models import read_model
 from heedful.runs.record import RunRecord, run_record, validation_text
 from heedful.search.parser import Parser
@@ -52,42 +50,34 @@ class Parsed:
     miniature: bool = False
 
 
-def measured_table4(
-    runs: Sequence[Path],
-    *,
-    reference: Path | None,
-    baseline: Path | None,
-    miniature: bool,
-    device: str,
-    command: Sequence[str],
-    report: Report,
-) -> Record:
+def measured(asked: Asked) -> Found:
     """Score each run, on the reference's words or else on its own validation trees, and the other parser's trees."""
+    reference, baseline = asked.options["reference"], asked.options["baseline"]
     if baseline is not None and reference is None:
         raise ScoreError(f"--baseline {baseline}: give the --reference that these are parses of")
-    where, most = chosen_device(device, error=SearchError), _FEW if miniature else None
+    most = _FEW if asked.miniature else None
     gold = read_trees(reference) if reference else []
     other = _of_others(baseline, gold, most) if baseline else []
 
     def systems() -> Iterator[Parsed]:
         sizes: list[int | None] = []
-        for place in runs:
-            yield (one := _ours(place, gold, reference, most, device=device, report=report))
+        for place in asked.places:
+            yield (one := _ours(place, gold, reference, most, device=asked.device, report=asked.report))
             sizes.append(one.trees)
         if baseline and reference:
             # Beside one run it is that run's baseline, of the same trees.
             trained = ("the same trees", sizes[0]) if len(sizes) == 1 else ("–", None)
             count = len(gold if baseline.suffix == ".json" else gold[:most])
             name = baseline.stem
-            yield Parsed(name, name, *trained, reference.name, count, other, miniature=miniature)
+            yield Parsed(name, name, *trained, reference.name, count, other, miniature=asked.miniature)
 
-    return new_record("table4", device=where, command=command, systems=systems())
+    return {"systems": systems()}
 
 
 def _ours(
     place: Path, given: list[Tree], reference: Path | None, most: int | None, *, device: str, report: Report
 ) -> Parsed:
-    saved, folder = read_model(place), model_folder(place)
+    saved = read_model(place)
     record = run_record(saved.run, samples=0)
     gold, scores = (given or _validation(record))[:most], dict[bool, list[Score]]()
     for constrained in (True, False):
@@ -99,7 +89,7 @@ def _ours(
         scores[constrained] = _scores(outputs, gold)
     trained_on, trees = _trained_on(record)
     return Parsed(
-        name=folder.name if folder.name != "averaged" else folder.parent.name,
+        name=run_name(place),
         kind="Transformer",
         trained_on=trained_on,
         trees=trees,
@@ -150,7 +140,7 @@ def _trained_on(record: RunRecord) -> tuple[str, int | None]:
     return ", ".join(told), sum(one.kept for one in texts if one.weight >= 1) or None
 
 
-def table4_page(records: Sequence[Record]) -> Page:
+def page(records: Sequence[Record]) -> Page:
     """The paper's rows, ours, and a curve where there are treebanks of several sizes."""
     systems = [one for record in records for one in record.rows("systems", Parsed)]
     signatures = {score.signature for one in systems for score in one.scores[:1]}
