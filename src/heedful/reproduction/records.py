@@ -20,14 +20,14 @@ import torch
 from heedful import __version__
 from heedful.background import Report
 from heedful.errors import ReportError
-from heedful.files import read_json, require_format, write_file, write_json
+from heedful.files import read_typed, write_file, write_typed
 from heedful.model.devices import chosen_device
 from heedful.runs.folder import AVERAGED, model_folder
 from heedful.training.machine import device_name, processor
 from heedful.typed import typed
 
 T = TypeVar("T")
-FORMAT, _VERSION = "heedful reproduction", 1
+FORMAT = "heedful reproduction"
 COMMANDS = "commands.sh"
 
 
@@ -104,9 +104,7 @@ def write_records(folder: Path, records: Sequence[Record]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for number, record in enumerate(records, start=1):
         name = record.subject if len(records) == 1 else f"{record.subject}-{number}"
-        write_json(
-            folder / f"{name}.json", {"format": FORMAT, "format_version": _VERSION, **dataclasses.asdict(record)}
-        )
+        write_typed(folder / f"{name}.json", record, name=FORMAT)
     commands = "".join(f"{record.command}\n" for record in records)
     write_file(folder / COMMANDS, commands.encode(), error=ReportError)
 
@@ -115,14 +113,9 @@ def read_record(path: Path, *, subject: str) -> Record:
     """A record that an earlier command wrote: its file, or the folder that this lies in."""
     path = path / f"{subject}.json" if path.is_dir() else path
     try:
-        value = read_json(path, error=ReportError)
+        record = read_typed(path, Record, name=FORMAT, error=ReportError)
     except (FileNotFoundError, NotADirectoryError):
         raise ReportError(f"there is no file {path}: give what `heedful reproduce {subject}` wrote") from None
-    require_format(value, path, name=FORMAT, version=_VERSION, error=ReportError)
-    try:
-        record = typed(Record, value)
-    except ValueError as error:
-        raise ReportError(f"{path} is damaged: {error}") from None
     if record.subject != subject:
         raise ReportError(f"{path} is of {record.subject}, and {subject} was asked for")
     return record

@@ -11,7 +11,6 @@ length penalty 0.6, no averaging.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import gc
 import math
 import shlex
@@ -31,7 +30,7 @@ from heedful.data.corpus import Corpus
 from heedful.data.manifest import MANIFEST
 from heedful.errors import ReportError
 from heedful.evaluation.counts import bleu_counts
-from heedful.files import read_json, require_format, sha256, write_json
+from heedful.files import read_typed, sha256, write_typed
 from heedful.planning.probe import timed_steps
 from heedful.presets import preset
 from heedful.reproduction.paper_tables import TABLE_3
@@ -46,7 +45,6 @@ from heedful.training.events import Reporter
 from heedful.training.loop import train
 from heedful.training.machine import device_name
 from heedful.training.setup import Task, training_device
-from heedful.typed import typed
 
 ROWS, RUNS = "rows", "runs"
 CONTROLS = 4
@@ -164,7 +162,7 @@ def write_row(
     row = _scored(run, name, seed, budget=budget, device=device, command=command, progress=progress)
     path = row_file(folder, name, seed)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, {"format": FORMAT, "format_version": 1, **dataclasses.asdict(row)})
+    write_typed(path, row, name=FORMAT)
     if not keep_models:
         shutil.rmtree(run)
         with contextlib.suppress(OSError):  # others are in it
@@ -258,12 +256,7 @@ def read_rows(folders: Iterable[Path]) -> list[Row]:
     found: dict[tuple[str, int], Row] = {}
     for folder in folders:
         for path in sorted((folder / ROWS).glob("*.json")):
-            value = read_json(path, error=ReportError)
-            require_format(value, path, name=FORMAT, version=1, error=ReportError)
-            try:
-                row = typed(Row, value)
-            except ValueError as error:
-                raise ReportError(f"{path} is damaged: {error}") from None
+            row = read_typed(path, Row, name=FORMAT, error=ReportError)
             if row.name not in TABLE_3:
                 raise ReportError(f"{path} is of {row.name}, which is no row of Table 3")
             _require_same(next(iter(found.values()), row), row, path)
