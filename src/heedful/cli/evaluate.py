@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,6 +16,7 @@ from heedful.evaluation.counts import language_of, require_language, system_coun
 from heedful.evaluation.significance import LEVEL, RESAMPLES, SEED, TRIALS, comparisons
 from heedful.evaluation.translation_scores import TestSet, leads, system_report, with_interval
 from heedful.parsing.trees import read_parses, read_trees
+from heedful.report.parses import measured_parses, trees_as_text
 from heedful.runs.folder import bundled_models
 from heedful.runs.lists import languages
 from heedful.tasks import PARSING
@@ -132,10 +132,9 @@ def _lines(reference: Path, source: Path | None, files: Sequence[Path]) -> tuple
 
 
 def _trees(reference: Path, files: Sequence[Path]) -> tuple[TestSet, _Outputs]:
-    """Trees in brackets as a test set whose sources are their words, and the parses of it that files hold."""
-    gold = read_trees(reference)
-    test = TestSet([str(tree) for tree in gold], [" ".join(tree.words) for tree in gold])
-    return test, {path: read_parses(path, len(gold)) for path in files}
+    """A test set of trees, and the parses of it that files hold."""
+    test = trees_as_text(read_trees(reference))
+    return test, {path: read_parses(path, len(test.references)) for path in files}
 
 
 def _translations(
@@ -158,14 +157,10 @@ def _parses(
     test: TestSet, model: ModelOptions, search: SearchChoices, *, constrained: bool = True, quiet: bool
 ) -> tuple[list[str], dict[str, Any]]:
     """The parses of the references' words, and how fast they came."""
-    parser, sentences = model.parser(constrained=constrained), test.sources or []
-    options, outputs, began = search.options(parser), list[str](), time.perf_counter()
+    parser = model.parser(constrained=constrained)
+    options = search.options(parser)
     with progress(unit="sentences", quiet=quiet) as report:
-        for parses in parser.parses((words.split(" ") for words in sentences), options):
-            outputs.append(str(parses[0]))
-            report("parsing", len(outputs), len(sentences))
-    seconds = time.perf_counter() - began
-    speed = {"device": str(parser.device), "seconds": seconds, "sentences_per_second": len(sentences) / seconds}
+        outputs, speed = measured_parses(parser, test.sources or [], options=options, report=report)
     return outputs, {"search": options, "speed": speed}
 
 
