@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from heedful.cli.evaluation_display import print_comparison, print_evaluation, print_parse_scores
-from heedful.cli.model_options import EnsembleOptions, ModelOptions, RunningOptions, SearchChoices, is_parsing
+from heedful.cli.model_options import (
+    EnsembleOptions,
+    ModelOptions,
+    RunningOptions,
+    SearchChoices,
+    is_parsing,
+    require_no_text,
+)
 from heedful.cli.options import AsJson, Draws, Examples, Flag, Overwrite, Quiet, Seed, more
 from heedful.cli.terminal import new_text, print_result, progress, require_place
 from heedful.errors import ScoreError
@@ -72,7 +79,7 @@ def evaluate(
         heedful evaluate --hypothesis test.out --source test.en --reference test.de --json
     """
     if parsing := is_parsing(task, model.names):
-        _require_no_text(source, language)
+        require_no_text(source, language)
     elif unconstrained:
         raise ScoreError("--unconstrained: for parsing alone")
     if hypothesis is None and (source is not None or model.names):
@@ -116,13 +123,6 @@ def evaluate(
     report = system_report(test, found, language=language, examples=examples, **drawn)
     facts = {"source": source, **named, **measured, "language": language, **vars(report), **drawn}
     print_result(facts, as_json=as_json, show=print_evaluation)
-
-
-def _require_no_text(source: Path | None, language: str | None) -> None:
-    """Raise where an option was given that has nothing to act on."""
-    for option, given in (("--source", source), ("--language", language)):
-        if given is not None:
-            raise ScoreError(f"{option} {given}: not for parsing; the words are those of the reference's trees")
 
 
 def _lines(reference: Path, source: Path | None, files: Sequence[Path]) -> tuple[TestSet, _Outputs]:
@@ -222,7 +222,7 @@ def compare(
         search.require_none(f"{a} and {b} are files, and nothing is searched for")
     search.asked()  # what cannot be honoured is said before anything is read
     if parsing := is_parsing(task, [str(path) for path in (a, b) if path not in files]):
-        _require_no_text(source, None)
+        require_no_text(source, None)
     elif len(files) < 2 and source is None:
         raise ScoreError(f"{b if a in files else a} is a model, and --source was not given to translate")
     test, outputs = _trees(reference, files) if parsing else _lines(reference, source, files)

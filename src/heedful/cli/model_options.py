@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from cyclopts import Group, Parameter
@@ -141,6 +142,13 @@ def is_parsing(task: str | None, models: Sequence[str]) -> bool:
     if task is not None and tasks - {task}:
         raise ScoreError(f"--task {task}: {models[0]} was trained for {(tasks - {task}).pop()}")
     return (task or next(iter(tasks), TRANSLATION.name)) == PARSING.name
+
+
+def require_no_text(source: Path | None, language: str | None) -> None:
+    """Raise where an option was given that has nothing to act on."""
+    for option, given in (("--source", source), ("--language", language)):
+        if given is not None:
+            raise ScoreError(f"{option} {given}: not for parsing; the words are those of the reference's trees")
 
 
 def _search(name: str) -> Parameter:

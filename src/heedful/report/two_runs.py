@@ -16,6 +16,7 @@ from heedful.report.pages import Section, section
 from heedful.report.run_page import headline, without_folders
 from heedful.report.run_scores import RunScores
 from heedful.runs.record import RunRecord
+from heedful.tasks import PARSING
 
 _EXAMPLES = 4
 """Sentences that are shown where one leads."""
@@ -35,12 +36,15 @@ def two_runs_sections(a: ScoredRun, b: ScoredRun, *, why_not: str = "") -> tuple
     found: list[Comparison] = []
     shown = []
     if a.scores is not None and b.scores is not None:
-        test = a.scores.text.test
-        counts_a, counts_b = (system_counts(one.outputs, test.references) for one in (a.scores, b.scores))
-        found = comparisons(counts_a.scores, counts_b.scores)
-        leading = leads(test, counts_a, counts_b, count=_EXAMPLES)
-        groups = {f"Where {names[0]} leads": leading.a, f"Where {names[1]} leads": leading.b}
-        shown = [section("Translations", "two_translations.html", names=names, groups=groups)]
+        test, outputs = a.scores.text.test, (a.scores.outputs, b.scores.outputs)
+        if a.record.description.task == PARSING.name:
+            found = comparisons(*(PARSING.counts(own, test.references) for own in outputs))
+        else:
+            counts_a, counts_b = (system_counts(own, test.references) for own in outputs)
+            found = comparisons(counts_a.scores, counts_b.scores)
+            leading = leads(test, counts_a, counts_b, count=_EXAMPLES)
+            groups = {f"Where {names[0]} leads": leading.a, f"Where {names[1]} leads": leading.b}
+            shown = [section("Translations", "two_translations.html", names=names, groups=groups)]
     sections = [
         _overview_section(names, (a, b), found),
         *shown,
