@@ -208,12 +208,11 @@ def _shrunk(config: Config, divisor: int) -> Config:
 
 def _steps_in(data: Path, config: Config, *, seconds: float, device: str) -> int:
     """About how many steps there is time for: a few are timed."""
-    where, corpus, training = training_device(device), Corpus(data, verify=False), config.training
+    where, corpus = training_device(device), Corpus(data, verify=False)
     tokens, took = timed_steps(data, config, device=where, enough=min(_PROBED, 0.1 * seconds))
     rate = tokens / took * (_CAPTURED if where.type == "cuda" else 1.0)
-    budgets = {"source_budget": training.source_tokens, "target_budget": training.target_tokens}
-    schedule = Schedule(corpus.lengths, **budgets, seed=training.seed, weights=corpus.weights)
-    return max(1, int(seconds * rate * schedule.steps_per_epoch / corpus.lengths.totals[1]))
+    an_epoch = Schedule.of(corpus, config.training).steps_per_epoch
+    return max(1, int(seconds * rate * an_epoch / corpus.lengths.totals[1]))
 
 
 def _scored(
