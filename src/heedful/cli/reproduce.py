@@ -197,16 +197,7 @@ def _run_rows(asked: Asked, wanted: Sequence[tuple[str, int]], folders: Sequence
             continue
         say(f"row {place} of {len(wanted)}: {name}, seed {seed}", quiet=quiet)
         with DemoDisplay(quiet=quiet) as display:
-            row = write_row(
-                *(folders[0], name, seed),
-                data=asked.places[0],
-                budget=budget,
-                device=asked.device,
-                keep_models=given["keep_models"],
-                command=asked.command,
-                report=display,
-                progress=asked.report,
-            )
+            row = write_row(folders[0], name, seed, asked, budget=budget, report=display)
         if row is None:
             say("stopped; the same command goes on from here", quiet=quiet)
             raise KeyboardInterrupt
