@@ -31,24 +31,24 @@ LAYERS = [
 ]
 # Files and lines that a room may have. A feature that needs more wants the room rebuilt first; then say so here.
 CEILINGS = {
-    "cli": (29, 4390),
+    "cli": (26, 4250),
     "demo": (5, 630),
-    "reproduction": (16, 2540),
+    "reproduction": (16, 2520),
     "serve": (16, 2080),
-    "report": (11, 1760),
+    "report": (12, 1830),
     "export": (4, 370),
-    "planning": (6, 1110),
-    "training": (12, 1950),
+    "planning": (6, 1100),
+    "training": (12, 1945),
     "search": (22, 4470),
-    "runs": (10, 1530),
-    "prepare": (8, 1350),
+    "runs": (10, 1525),
+    "prepare": (8, 1335),
     "model": (16, 2000),
-    "data": (6, 1000),
-    "documents": (4, 480),
-    "text": (15, 2870),
-    "evaluation": (7, 830),
+    "data": (6, 1005),
+    "documents": (4, 465),
+    "text": (15, 2855),
+    "evaluation": (6, 755),
     "parsing": (5, 570),
-    "by themselves": (10, 1280),
+    "by themselves": (10, 1295),
 }
 LONGEST_FILE = 400
 # The door of the library re-exports from everywhere; any room may read the version it holds.

@@ -8,6 +8,7 @@ caller names, and never run out of memory or wait for a pipe. Needs no torch; kn
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import errno
 import hashlib
 import itertools
@@ -19,15 +20,17 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from heedful.errors import HeedfulError
+from heedful.typed import typed
 
 try:
     import fcntl
 except ImportError:  # Windows: there are no locks, and what a killed process left cannot be told from a busy one's
     fcntl = None
 
+T = TypeVar("T")
 COMPRESSED = (".gz", ".xz", ".zst")
 """What the name of a compressed text ends in."""
 _MOST_JSON_BYTES = 1 << 28
@@ -109,6 +112,16 @@ def require_format(value: dict[str, Any], path: Path, *, name: str, version: int
         )
 
 
+def read_typed(path: Path, kind: type[T], *, name: str, version: int = 1, error: _ErrorType) -> T:
+    """A JSON file of this format as a dataclass; what `read_json` leaves to the caller is left to the caller."""
+    value = read_json(path, error=error)
+    require_format(value, path, name=name, version=version, error=error)
+    try:
+        return typed(kind, value)
+    except ValueError as problem:
+        raise error(f"{path} is damaged: {problem}") from None
+
+
 def folder_size(folder: Path) -> int:
     """The bytes of all files in a folder and below."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
@@ -179,6 +192,11 @@ def write_json(path: Path, value: Any, *, indent: int | None = 1) -> None:
         file.flush()
         os.fsync(file.fileno())
     hidden.replace(path)
+
+
+def write_typed(path: Path, value: Any, *, name: str, version: int = 1, indent: int | None = 1) -> None:
+    """Write a dataclass as `read_typed` reads it."""
+    write_json(path, {"format": name, "format_version": version, **dataclasses.asdict(value)}, indent=indent)
 
 
 @contextlib.contextmanager

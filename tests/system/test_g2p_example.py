@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import doctest
-import importlib.util
 import json
 import os
 import random
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from examples import g2p
 
 from heedful.errors import HeedfulError
 from heedful.presets import resolve
@@ -21,18 +20,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 TINY = ["model.d_model=16", "model.d_ff=16", "model.encoder_layers=1", "model.decoder_layers=1", "training.steps=4"]
 TINY += ["training.validation_steps=4", "training.checkpoint_steps=2", "training.average_last=2"]
 SOUNDS = {"a": "AE1", "b": "B", "i": "IH0", "k": "K", "o": "AO2", "s": "S", "t": "T"}
-
-
-def loaded() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("g2p_example", EXAMPLES / "g2p.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-g2p = loaded()
 
 
 def invented_words(count: int) -> list[str]:
@@ -129,4 +116,4 @@ def test_what_is_right_has_no_error(tmp_path: Path) -> None:
 
 
 def test_its_examples_are_true() -> None:
-    assert doctest.testmod(g2p) == doctest.TestResults(failed=0, attempted=1)
+    assert doctest.testmod(g2p) == doctest.TestResults(failed=0, attempted=4)

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 from tests.commands import run_here
+from tests.pages import Page
 from tests.trained_toys import SMALL
 
 from heedful.cli.main import main
@@ -130,7 +131,7 @@ def test_two_parsers_are_compared(trees: Path, capsys: pytest.CaptureFixture[str
 def test_a_parser_is_described_and_given_away(trees: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run_here(capsys, "report", trees / "run", "--output", trees / "run.html")
     assert code == 0
-    assert "no scores: " in out
+    assert "no scores" not in out
     page = (trees / "run.html").read_text(encoding="utf-8")
     assert "--trees" in page
     assert "--valid-trees" in page
@@ -175,3 +176,23 @@ def test_what_cannot_be_honoured_is_said(
     code, _, errors = run_here(capsys, *(word.format(trees) for word in arguments))
     assert code == 2
     assert message in errors
+
+
+def test_the_page_of_a_parser_has_its_scores(trees: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--model", trees / "run", "--reference", trees / "dev.ptb", "--json", "--quiet"]
+    wanted = {one["name"]: one["value"] for one in json.loads(run_here(capsys, "evaluate", *asked)[1])["scores"]}
+    for given, about in (([], "the corpus's validation trees"), (["--reference", trees / "dev.ptb"], "dev.ptb")):
+        output = trees / f"{len(given)}.html"
+        code, out, errors = run_here(capsys, "report", trees / "run", *given, "--output", output, "--json", "--quiet")
+        assert (code, errors) == (0, "")
+        facts = json.loads(out)
+        assert {one["name"]: one["value"] for one in facts["scores"]} == wanted
+        assert (facts["text"], facts["problems"]) == (about, [])
+        page = Page(output.read_text(encoding="utf-8"))
+        assert f"{wanted['F1']:.1f} F1" in page.text
+        assert "rules:evalb+collins" in page.text
+    both = ["report", trees / "run", trees / "run", "--output", trees / "both.html", "--json", "--quiet"]
+    assert json.loads(run_here(capsys, *both)[1])["comparisons"][0]["difference"] == 0
+    code, _, errors = run_here(capsys, "report", trees / "run", "--source", trees / "dev.ptb")
+    assert code == 2
+    assert "not for parsing" in errors

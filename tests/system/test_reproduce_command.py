@@ -160,6 +160,11 @@ def test_rows_of_table_3_are_run_once_and_merged(tmp_path: Path, corpus: Path) -
         (("table4", "{corpus}", "--baseline", "x"), "give the --reference"),
         (("table1", "{corpus}"), "measured without any file"),
         (("table2", "{corpus}", "--source", "x"), "belong together"),
+        (
+            ("table2", "{corpus}", "--miniature"),
+            "--miniature: for table1, dot-product, positions, table3, table4 alone",
+        ),
+        (("figures", "--miniature"), "and this is figures"),
         (("figures", "nothing-like-this"), "no model of that name"),
         (("table5",), "table5"),
     ],

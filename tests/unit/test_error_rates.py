@@ -6,9 +6,9 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
+from examples.g2p import edit_distance, error_rates
 
 from heedful.errors import ScoreError
-from heedful.evaluation.error_rates import edit_distance, error_rates
 
 ALPHABET = "ab"
 STRINGS = ["".join(letters) for size in range(4) for letters in product(ALPHABET, repeat=size)]

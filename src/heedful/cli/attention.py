@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from heedful.cli.model_options import ModelOptions, SearchChoices
+from heedful.cli.model_options import ModelOptions, SearchChoices, is_parsing
 from heedful.cli.options import AsJson, Flag, Overwrite, whole_number
-from heedful.cli.parse_scores import is_parsing
 from heedful.cli.terminal import print_json, print_text, say
 from heedful.errors import HeedfulError, ReportError
 from heedful.parsing.words import words_of

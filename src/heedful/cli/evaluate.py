@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from heedful.cli.evaluation_display import print_comparison, print_evaluation
-from heedful.cli.model_options import EnsembleOptions, ModelOptions, RunningOptions, SearchChoices
+from heedful.cli.evaluation_display import print_comparison, print_evaluation, print_parse_scores
+from heedful.cli.model_options import (
+    EnsembleOptions,
+    ModelOptions,
+    RunningOptions,
+    SearchChoices,
+    is_parsing,
+    require_no_text,
+)
 from heedful.cli.options import AsJson, Draws, Examples, Flag, Overwrite, Quiet, Seed, more
-from heedful.cli.parse_scores import compare_parses, evaluate_parses, is_parsing, require_no_text
 from heedful.cli.terminal import new_text, print_result, progress, require_place
 from heedful.errors import ScoreError
 from heedful.evaluation.counts import language_of, require_language, system_counts
 from heedful.evaluation.significance import LEVEL, RESAMPLES, SEED, TRIALS, comparisons
-from heedful.evaluation.translation_scores import TestSet, leads, system_report
+from heedful.evaluation.translation_scores import TestSet, leads, system_report, with_interval
+from heedful.parsing.trees import read_parses, read_trees
+from heedful.report.parses import measured_parses, trees_as_text
 from heedful.runs.folder import bundled_models
 from heedful.runs.lists import languages
+from heedful.tasks import PARSING
 from heedful.text.reading import aligned_lines
 
 _MORE, _MORE_PARSES = more("about the margins of error"), more("about parses")
 Task = Literal["translation", "parsing"] | None
+_Outputs = dict[Path, list[str]]
+_MEASURED = ("search", "speed", "perplexity", "language")
+"""What is only known of a model that translates."""
 
 
 def evaluate(
@@ -83,35 +96,48 @@ def evaluate(
             raise ScoreError("--from and --to choose a model, and --hypothesis is there already: leave them out")
         search.require_none("--hypothesis is there already, and nothing is searched for")
     search.asked()  # what cannot be honoured is said before anything is read
-    drawn = {"resamples": resamples, "seed": resample_seed}
-    if parsing:
-        said: dict[str, Any] = {"quiet": quiet, "as_json": as_json, "examples": examples, **drawn}
-        saved = {"hypothesis": hypothesis, "output": output, "overwrite": overwrite}
-        evaluate_parses(reference, model=model, search=search, unconstrained=unconstrained, **saved, **said)
-        return
     if language is not None:
         require_language(language)
-    lines = aligned_lines(reference, source, hypothesis)
-    test = TestSet(lines[reference], lines.get(source))
+    files = [hypothesis] if hypothesis else []
+    test, outputs = _trees(reference, files) if parsing else _lines(reference, source, files)
     if output is not None:
         require_place(output, overwrite=overwrite)
-    named = {"source": source, "reference": reference, "model": model.model, "hypothesis": hypothesis}
+    measured: dict[str, Any] = dict.fromkeys(("search", "speed") if parsing else _MEASURED)
     if hypothesis is not None:
-        outputs = lines[hypothesis]
-        measured: dict[str, Any] = dict.fromkeys(("search", "speed", "perplexity", "language"))
+        found = outputs[hypothesis]
+    elif parsing:
+        found, measured = _parses(test, model, search, constrained=not unconstrained, quiet=quiet)
     else:
-        outputs, measured = _of_model(test, model, search, perplexity=True, quiet=quiet)
-        if output is not None:
-            with new_text(output) as write:
-                for line in outputs:
-                    write(line)
+        found, measured = _translations(test, model, search, perplexity=True, quiet=quiet)
+    if output is not None:
+        with new_text(output) as write:
+            for line in found:
+                write(line)
+    drawn = {"resamples": resamples, "seed": resample_seed}
+    named = {"reference": reference, "model": model.model, "hypothesis": hypothesis}
+    if parsing:
+        facts = {"task": PARSING.name, **named, **measured, **_parse_report(test, found, examples=examples, **drawn)}
+        print_result(facts | drawn, as_json=as_json, show=print_parse_scores)
+        return
     language = language or language_of(reference) or measured["language"]
-    report = system_report(test, outputs, language=language, examples=examples, **drawn)
-    facts = {**named, **measured, "language": language, **vars(report), **drawn}
+    report = system_report(test, found, language=language, examples=examples, **drawn)
+    facts = {"source": source, **named, **measured, "language": language, **vars(report), **drawn}
     print_result(facts, as_json=as_json, show=print_evaluation)
 
 
-def _of_model(
+def _lines(reference: Path, source: Path | None, files: Sequence[Path]) -> tuple[TestSet, _Outputs]:
+    """A test set, and the translations of it that files hold."""
+    lines = aligned_lines(reference, source, *files)
+    return TestSet(lines[reference], lines.get(source)), {path: lines[path] for path in files}
+
+
+def _trees(reference: Path, files: Sequence[Path]) -> tuple[TestSet, _Outputs]:
+    """A test set of trees, and the parses of it that files hold."""
+    test = trees_as_text(read_trees(reference))
+    return test, {path: read_parses(path, len(test.references)) for path in files}
+
+
+def _translations(
     test: TestSet, model: ModelOptions, search: SearchChoices, *, perplexity: bool, quiet: bool
 ) -> tuple[list[str], dict[str, Any]]:
     """The model's translations, and what is only known of a model."""
@@ -125,6 +151,31 @@ def _of_model(
             facts["perplexity"] = translator.likelihood(sources, test.references, report=report)
         outputs, speed = translator.measured(sources, options=options, report=report)
     return outputs, {**facts, "speed": speed}
+
+
+def _parses(
+    test: TestSet, model: ModelOptions, search: SearchChoices, *, constrained: bool = True, quiet: bool
+) -> tuple[list[str], dict[str, Any]]:
+    """The parses of the references' words, and how fast they came."""
+    parser = model.parser(constrained=constrained)
+    options = search.options(parser)
+    with progress(unit="sentences", quiet=quiet) as report:
+        outputs, speed = measured_parses(parser, test.sources or [], options=options, report=report)
+    return outputs, {"search": options, "speed": speed}
+
+
+def _parse_report(test: TestSet, outputs: Sequence[str], *, examples: int, resamples: int, seed: int) -> dict[str, Any]:
+    """The scores of parses with their intervals, and the worst of them."""
+    counts = PARSING.counts(outputs, test.references)
+    f1 = counts[0].sentence_scores
+    worst = sorted(range(len(outputs)), key=f1.__getitem__)[:examples]
+    return {
+        "sentences": len(outputs),
+        "scores": [with_interval(one, resamples=resamples, seed=seed) for one in counts],
+        "examples": [
+            {"line": at + 1, "f1": f1[at], "reference": test.references[at], "output": outputs[at]} for at in worst
+        ],
+    }
 
 
 def compare(
@@ -170,25 +221,27 @@ def compare(
     if len(files) == 2:
         search.require_none(f"{a} and {b} are files, and nothing is searched for")
     search.asked()  # what cannot be honoured is said before anything is read
-    if is_parsing(task, [str(path) for path in (a, b) if path not in files]):
+    if parsing := is_parsing(task, [str(path) for path in (a, b) if path not in files]):
         require_no_text(source, None)
-        drawn: dict[str, Any] = {"resamples": resamples, "trials": trials, "seed": resample_seed}
-        said = {"quiet": quiet, "as_json": as_json}
-        compare_parses(a, b, reference, files=files, running=running, search=search, **drawn, **said)
-        return
-    if len(files) < 2 and source is None:
+    elif len(files) < 2 and source is None:
         raise ScoreError(f"{b if a in files else a} is a model, and --source was not given to translate")
-    lines = aligned_lines(reference, source, *files)
-    test = TestSet(lines[reference], lines.get(source))
+    test, outputs = _trees(reference, files) if parsing else _lines(reference, source, files)
     for path in dict.fromkeys((a, b)):
-        if path not in files:
-            model = dataclasses.replace(running, model=str(path))
-            lines[path], _ = _of_model(test, model, search, perplexity=False, quiet=quiet)
-    counts_a, counts_b = (system_counts(lines[path], test.references) for path in (a, b))
-    found = comparisons(counts_a.scores, counts_b.scores, resamples=resamples, trials=trials, seed=resample_seed)
-    differing = leads(test, counts_a, counts_b, count=examples)
-    named = {"a": a, "b": b, "source": source, "reference": reference, "sentences": len(test.references)}
-    rows = [{**vars(row), "better": row.better()} for row in found]
-    drawn = {"level": LEVEL, "resamples": resamples, "trials": trials, "seed": resample_seed}
-    facts = {**named, "comparisons": rows, **drawn, "examples": differing}
+        model = dataclasses.replace(running, model=str(path))
+        if path not in files and parsing:
+            outputs[path], _ = _parses(test, model, search, quiet=quiet)
+        elif path not in files:
+            outputs[path], _ = _translations(test, model, search, perplexity=False, quiet=quiet)
+    drawn: dict[str, Any] = {"resamples": resamples, "trials": trials, "seed": resample_seed}
+    shown = {}
+    if parsing:
+        named: dict[str, Any] = {"task": PARSING.name, "a": a, "b": b}
+        counts = [PARSING.counts(outputs[path], test.references) for path in (a, b)]
+    else:
+        named = {"a": a, "b": b, "source": source}
+        both = [system_counts(outputs[path], test.references) for path in (a, b)]
+        counts, shown = [one.scores for one in both], {"examples": leads(test, *both, count=examples)}
+    rows = [{**vars(row), "better": row.better()} for row in comparisons(*counts, **drawn)]
+    named |= {"reference": reference, "sentences": len(test.references)}
+    facts = {**named, "comparisons": rows, "level": LEVEL, **drawn, **shown}
     print_result(facts, as_json=as_json, show=print_comparison)

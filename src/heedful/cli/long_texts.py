@@ -13,18 +13,17 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from heedful.cli.terminal import new_text, say
 from heedful.errors import TextError
-from heedful.files import locked_file, read_json, require_format, write_json
-from heedful.typed import typed
+from heedful.files import locked_file, read_typed, write_typed
 
 SHARD_LINES = 512
 """What a part of a text has a multiple of: the lines that are translated together on a CPU."""
-_FORMAT = {"format": "heedful translation", "format_version": 1}
+_FORMAT = "heedful translation"
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ def resumed_text(output: Path, asked: dict[str, Any], *, lines: int) -> Iterator
         def keep(done: int, *, finished: bool = False) -> None:
             file.flush()
             os.fsync(file.fileno())
-            write_json(record, {**_FORMAT, **asdict(Progress(asked, done, _size(file), finished))})
+            write_typed(record, Progress(asked, done, _size(file), finished), name=_FORMAT)
 
         write = lambda line: file.write(f"{line}\n".encode("utf-8", errors="replace"))  # noqa: E731
         try:
@@ -113,14 +112,9 @@ def _size(file: IO[bytes]) -> int:
 def _progress(record: Path, asked: dict[str, Any], part: Path) -> Progress:
     """How far it is; raises where something else was asked for before."""
     try:
-        value = read_json(record, error=TextError)
+        before = read_typed(record, Progress, name=_FORMAT, error=TextError)
     except FileNotFoundError:
         return Progress(asked)
-    require_format(value, record, name=_FORMAT["format"], version=_FORMAT["format_version"], error=TextError)
-    try:
-        before = typed(Progress, value)
-    except ValueError as problem:
-        raise TextError(f"{record} is damaged: {problem}") from None
     changed = [
         f"{name} {_shown(before.asked.get(name))} before, {_shown(asked.get(name))} now"
         for name in {**before.asked, **asked}

@@ -73,8 +73,9 @@ COMMANDS = {name: about for group in GROUPS.values() for name, about in group.it
 
 _WRITING = {"demo", "prepare", "train", "average", "curves", "report", "attention", "bundle", "export", "reproduce"}
 """What they make is a file; what the others find is printed, and written nowhere else."""
-_MODULES = {"config": "presets", "compare": "evaluate", "score": "translate", "curves": "runs"}
+_MODULES = {"compare": "evaluate", "score": "translate", "curves": "runs", "bench": "plan"}
 _MODULES |= dict.fromkeys(("average", "bundle", "export"), "models")
+_MODULES |= dict.fromkeys(("config", "completion"), "presets")
 """Where a command is defined that shares the file of another."""
 
 USERS_MISTAKE = 2

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from cyclopts import Group, Parameter
 
 from heedful.cli.options import Bounds, Device, Flag, Repeated, Threads, more, whole_number
 from heedful.cli.terminal import say
-from heedful.errors import SearchError
+from heedful.errors import CheckpointError, ScoreError, SearchError
 from heedful.runs.folder import DEFAULT_MODEL, default_model
 from heedful.search.options import SearchOptions, conflicts, rule_of
+from heedful.tasks import PARSING, TRANSLATION
 
 if TYPE_CHECKING:
     from heedful.search.parser import Parser
@@ -125,6 +129,26 @@ class RunningOptions(ModelOptions):
     """Where a model runs, for a command that is told in another way which one."""
 
     model: Annotated[str | None, Parameter(parse=False)] = None
+
+
+def is_parsing(task: str | None, models: Sequence[str]) -> bool:
+    """Whether it is about parses: by what was asked for, or else by what the models have learned."""
+    from heedful.runs.saved import description_of
+
+    tasks: set[str] = set()
+    for name in models:
+        with contextlib.suppress(CheckpointError):  # who loads it says what is wrong
+            tasks.add(description_of(name).task)
+    if task is not None and tasks - {task}:
+        raise ScoreError(f"--task {task}: {models[0]} was trained for {(tasks - {task}).pop()}")
+    return (task or next(iter(tasks), TRANSLATION.name)) == PARSING.name
+
+
+def require_no_text(source: Path | None, language: str | None) -> None:
+    """Raise where an option was given that has nothing to act on."""
+    for option, given in (("--source", source), ("--language", language)):
+        if given is not None:
+            raise ScoreError(f"{option} {given}: not for parsing; the words are those of the reference's trees")
 
 
 def _search(name: str) -> Parameter:

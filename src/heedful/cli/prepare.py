@@ -17,9 +17,8 @@ from heedful.config import DataConfig
 from heedful.data.manifest import SIDES
 from heedful.errors import TextError
 from heedful.files import without_compression
-from heedful.prepare.encoding import SAMPLE_PAIRS
 from heedful.prepare.pipeline import prepare as make_corpus
-from heedful.prepare.request import BOUNDS, Request
+from heedful.prepare.request import BOUNDS, SAMPLE_PAIRS, Request
 from heedful.runs.folder import bundled_models
 from heedful.tasks import PARSING, TASKS, Task
 from heedful.text import pairs

@@ -1,12 +1,16 @@
-"""``heedful presets`` and ``heedful config``."""
+"""``heedful presets``, ``config`` and ``completion``: what can be set, and by which key."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from heedful.cli.options import AsJson, Configured, whole_number
-from heedful.cli.terminal import console, plain_table, print_result
+from cyclopts.completion.detect import ShellDetectionError, detect_shell
+
+from heedful.cli.main import COMMANDS, app_of
+from heedful.cli.options import AsJson, Configured, Flag, whole_number
+from heedful.cli.terminal import console, plain_table, print_result, print_text
 from heedful.config import to_toml
+from heedful.errors import HeedfulError
 from heedful.presets import ALL, parameter_count, preset, resolve
 
 
@@ -61,3 +65,28 @@ def config(*, chosen: Configured = Configured(), as_json: AsJson = False) -> Non
     """
     resolved = resolve(name=chosen.preset, file=chosen.config, settings=chosen.set_)
     print_result(resolved, as_json=as_json, show=to_toml(resolved).removesuffix("\n"))
+
+
+def completion(shell: Literal["bash", "zsh", "fish", "powershell"] | None = None, /, *, install: Flag = False) -> None:
+    """Make the Tab key complete commands and options in your shell.
+
+    Prints the script that teaches it to the shell; with --install the script is put where the shell looks for it, and
+    a line that loads it is added to the shell's start-up file. `heedful --install-completion` does the same.
+
+    Args:
+        shell: The shell; when not given, the one that this command was started from.
+        install: Install the script instead of printing it.
+
+    Examples:
+        heedful completion --install
+        heedful completion zsh > _heedful
+    """
+    try:
+        shell = shell or detect_shell()
+    except ShellDetectionError:
+        raise HeedfulError("which shell is this? Give its name: bash, zsh, fish or powershell") from None
+    app = app_of(*COMMANDS)
+    if install:
+        print_text(f"{app.install_completion(shell=shell)} is written; open a new {shell}, and Tab completes heedful")
+    else:
+        print_text(app.generate_completion(shell=shell))

@@ -8,12 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from heedful.cli.model_options import ModelOptions, SearchChoices
+from heedful.cli.model_options import ModelOptions, SearchChoices, is_parsing, require_no_text
 from heedful.cli.options import AsJson, Examples, Flag, Overwrite, Quiet, whole_number
 from heedful.cli.terminal import print_result, progress
 from heedful.errors import CheckpointError, CorpusError, ReportError, SearchError
 from heedful.evaluation.counts import language_of, require_language
 from heedful.evaluation.translation_scores import TestSet
+from heedful.parsing.trees import read_trees
+from heedful.report.parses import trees_as_text, validation_trees
+from heedful.tasks import PARSING
 from heedful.text.reading import aligned_lines
 
 if TYPE_CHECKING:
@@ -53,10 +56,12 @@ def report(
         run: The folder that `heedful train` made, or a model that `heedful models` lists.
         other: A second run to set beside it.
         source: Score the translations of this text instead of the validation text.
-        reference: How --source should be translated; line n belongs to line n.
+        reference: How --source should be translated; line n belongs to line n. Of a parser: trees in brackets, whose
+            words are parsed, and no --source.
         output: Where to write the page. When not given: report.html in the run's folder, or here for a model that comes
             with heedful; compared.html here for two runs.
-        examples: How many of the best, the middling and the worst translations to show, each with its attention.
+        examples: How many of the best, the middling and the worst translations to show, each with its attention;
+            of a parser none is shown.
         language: The language of the reference, such as de, for the paper-style BLEU; by default the reference's name
             tells, or else the run's corpus.
         no_scores: Translate nothing, which takes most of the time.
@@ -68,7 +73,7 @@ def report(
         heedful report run --source test.en --reference test.de --output test.html --examples 5
         heedful report run-a run-b
     """
-    asked = _asked(source, reference, language=language)
+    asked = _asked(source, reference, language=language, parsing=is_parsing(None, [str(run)]))
     named = asked is not None or model.model is not None
     if no_scores and named:
         raise ReportError("--no-scores translates nothing: leave out --source, --reference and --model, or --no-scores")
@@ -136,10 +141,13 @@ def _serve(run: Path, *, port: int, as_json: bool) -> None:
             server.serve_forever()
 
 
-def _asked(source: Path | None, reference: Path | None, *, language: str | None) -> ScoredText | None:
-    """The text that the user gave; None for the validation text."""
+def _asked(source: Path | None, reference: Path | None, *, language: str | None, parsing: bool) -> ScoredText | None:
+    """The text, or the trees, that the user gave; None for the corpus's own."""
     from heedful.report.run_scores import ScoredText
 
+    if parsing:
+        require_no_text(source, language)
+        return ScoredText(trees_as_text(read_trees(reference)), reference.name, None) if reference else None
     if language is not None:
         require_language(language)
     if source is None and reference is None:
@@ -167,10 +175,15 @@ def _model_of(run: Path, model: ModelOptions) -> ModelOptions:
 def _scores(
     record: RunRecord, text: ScoredText, model: ModelOptions, search: SearchChoices, *, examples: int, quiet: bool
 ) -> RunScores:
-    from heedful.report.run_scores import measured_scores
+    from heedful.report.run_scores import measured_parse_scores, measured_scores
     from heedful.runs.lists import languages
 
-    translator = _model_of(record.folder, model).translator()
+    model = _model_of(record.folder, model)
+    if record.description.task == PARSING.name:
+        parser = model.parser()
+        with progress(unit="sentences", quiet=quiet) as reached:
+            return measured_parse_scores(parser, text, options=search.options(parser), report=reached)
+    translator = model.translator()
     spoken, options = languages(record.description), search.options(translator)
     own = dataclasses.replace(text, language=text.language or (spoken.target if spoken else None))
     with progress(unit="sentences", quiet=quiet) as reached:
@@ -182,9 +195,11 @@ def _validation_text(records: Sequence[RunRecord], language: str | None) -> Scor
     from heedful.report.run_scores import ScoredText
     from heedful.runs.record import validation_text
 
-    test = validation_text(records[0])
+    parsing = records[0].description.task == PARSING.name
+    test = validation_trees(records[0]) if parsing else validation_text(records[0])
     whose = "the corpus's" if len(records) == 1 else f"{records[0].folder.absolute().name}'s"
-    return ScoredText(test, f"{whose} validation text", language, is_validation=True)
+    what = "trees" if parsing else "text"
+    return ScoredText(test, f"{whose} validation {what}", language, is_validation=True)
 
 
 def _described(scores: RunScores | None) -> dict[str, Any]:

@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from heedful.background import Report
 from heedful.cli.options import AsJson, Device, Flag, Minutes, Overwrite, Quiet, Repeated, Threads, whole_number
 from heedful.cli.terminal import print_json, print_text, progress, say
 from heedful.data.manifest import MANIFEST
 from heedful.errors import HeedfulError, ReportError
-from heedful.runs.folder import DEFAULT_MODEL
 
 if TYPE_CHECKING:
-    from heedful.reproduction.records import Page, Record
+    from heedful.reproduction.records import Asked, Page
 
 Subject = Literal["table1", "dot-product", "positions", "table2", "table3", "table4", "figures"]
 _TAKES: dict[str, tuple[str, ...]] = {
-    "table1": (),
-    "dot-product": (),
-    "positions": ("steps",),
+    "table1": ("miniature",),
+    "dot-product": ("miniature",),
+    "positions": ("steps", "miniature"),
     "table2": ("source", "reference"),
-    "table3": ("steps", "minutes", "batch_tokens", "rows", "seeds", "keep_models"),
-    "table4": ("reference", "baseline"),
+    "table3": ("steps", "minutes", "batch_tokens", "rows", "seeds", "keep_models", "miniature"),
+    "table4": ("reference", "baseline", "miniature"),
     "figures": (),
 }
 """The options that only some subjects have a use for."""
 _PLACES = {"positions": "a prepared corpus", "table2": "runs", "table3": "a prepared corpus", "table4": "parsers' runs"}
 _PLACES |= {"figures": "a model"}
+_ONE_PLACE = ("positions", "table3", "figures")
 _TOKENS = 25_000
 _SHRINK = 16
 """What a miniature's sizes are divided by."""
@@ -83,7 +83,8 @@ def reproduce(
             when not given.
         baseline: table4: another parser's trees for the reference's sentences, or their scores as JSON by `heedful
             evaluate`. With one run it counts as trained on the same trees.
-        miniature: Everything tiny, to see in seconds that it works; its numbers say nothing of the paper.
+        miniature: Everything tiny, to see in seconds that it works; its numbers say nothing of the paper. Not
+            for table2 and figures, whose models are there already.
         no_page: Measure only, without the page and its pictures, to draw them elsewhere.
 
     Examples:
@@ -92,6 +93,7 @@ def reproduce(
     """
     given = {"steps": steps, "minutes": minutes, "batch_tokens": batch_tokens, "rows": rows, "seeds": seeds}
     given |= {"keep_models": keep_models, "source": source, "reference": reference, "baseline": baseline}
+    given["miniature"] = miniature
     _require_useful(subject, given, places)
     output = output or Path("reproduction") / f"{subject}-{datetime.now(UTC).date().isoformat()}"
     written = [place for place in places if _is_written(place, subject)]
@@ -102,19 +104,28 @@ def reproduce(
         raise HeedfulError(
             f"{new[0]} is to be measured and {written[0]} was: measure first, then give what was written"
         )
+    if len(new) > 1 and subject in _ONE_PLACE:
+        raise HeedfulError(f"{' '.join(map(str, new))}: {subject} takes {_PLACES[subject]}, one at a time")
     import torch
+
+    from heedful.reproduction.records import Asked, new_record, read_record, write_page, write_records
 
     if threads is not None:
         torch.set_num_threads(threads)
-    words = {**given, "threads": threads, "miniature": miniature}
+    words = {**given, "threads": threads}
     with progress(unit="", quiet=quiet) as report:
         command = _command(subject, places, words, device=device)
-        asked = _Asked(subject, output, new, written, given, device, miniature, quiet, command, report)
-        made = _table3(asked) if subject == "table3" else _page(asked)
+        asked = Asked(subject, new, given, device, command, report)
+        if subject == "table3":
+            made = _table3(asked, output, written, quiet=quiet)
+        else:
+            module = importlib.import_module(f"heedful.reproduction.{subject.replace('-', '_')}")
+            records = [read_record(place, subject=subject) for place in written]
+            records = records or [new_record(asked, module.measured(asked))]
+            write_records(output, records)
+            made = partial(module.page, records)
     files = [output]
     if not no_page:
-        from heedful.reproduction.records import write_page
-
         page = made()
         files = [write_page(output, subject, page), *(output / name for name in page.pictures)]
         if not as_json:
@@ -123,32 +134,6 @@ def reproduce(
         print_json({"subject": subject, "output": output, "files": files})
     else:
         say(f"{files[0]} is written")
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What is to be done, once it is sure that it can be."""
-
-    subject: str
-    output: Path
-    new: list[Path]
-    """What to measure with."""
-    written: list[Path]
-    """What earlier commands wrote."""
-    given: dict[str, Any]
-    device: str
-    miniature: bool
-    quiet: bool
-    command: list[str]
-    report: Report
-
-    def only(self) -> Path:
-        """The one place that the subject takes."""
-        if len(self.new) > 1:
-            raise HeedfulError(
-                f"{' '.join(map(str, self.new))}: {self.subject} takes {_PLACES[self.subject]}, one at a time"
-            )
-        return self.new[0]
 
 
 def _require_useful(subject: str, given: dict[str, Any], places: Sequence[Path]) -> None:
@@ -174,77 +159,33 @@ def _is_written(place: Path, subject: str) -> bool:
     return place.suffix == ".json" or (place / f"{subject}.json").is_file()
 
 
-def _page(asked: _Asked) -> Callable[[], Page]:
-    """Measure, unless records were given, and write them down; returns what makes the page."""
-    from heedful.reproduction.records import read_record, write_records
-
-    measure, draw = _subject(asked)
-    records = [read_record(place, subject=asked.subject) for place in asked.written] or [measure()]
-    write_records(asked.output, records)
-    return lambda: draw(records)
-
-
-def _subject(asked: _Asked) -> tuple[Callable[[], Record], Callable[[Sequence[Record]], Page]]:
-    """How a subject is measured, and how it is drawn."""
-    from heedful.training.setup import training_device
-
-    common: dict[str, Any] = {"command": asked.command, "report": asked.report}
-    if asked.subject == "table2":
-        from heedful.reproduction.table2 import measured_table2, table2_page
-
-        test = (asked.given["source"], asked.given["reference"]) if asked.given["source"] else None
-        return lambda: measured_table2(asked.new, test=test, device=asked.device, **common), table2_page
-    if asked.subject == "table4":
-        from heedful.reproduction.table4 import measured_table4, table4_page
-
-        common |= {name: asked.given[name] for name in ("reference", "baseline")} | {"miniature": asked.miniature}
-        return lambda: measured_table4(asked.new, device=asked.device, **common), table4_page
-    if asked.subject == "figures":
-        from heedful.reproduction.figures import figures_page, measured_figures
-
-        model = asked.only() if asked.new else Path(DEFAULT_MODEL)
-        return lambda: measured_figures(model, device=asked.device, command=asked.command), figures_page
-    common |= {"device": training_device(asked.device), "miniature": asked.miniature}
-    if asked.subject == "positions":
-        from heedful.reproduction.positions import measured_positions, positions_page
-
-        return lambda: measured_positions(asked.only(), steps=asked.given["steps"], **common), positions_page
-    if asked.subject == "table1":
-        from heedful.reproduction.table1 import measured_table1, table1_page
-
-        return lambda: measured_table1(**common), table1_page
-    from heedful.reproduction.dot_product import dot_product_page, measured_dot_product
-
-    return lambda: measured_dot_product(**common), dot_product_page
-
-
-def _table3(asked: _Asked) -> Callable[[], Page]:
+def _table3(asked: Asked, output: Path, written: Sequence[Path], *, quiet: bool) -> Callable[[], Page]:
     """Run the rows that are missing, if there is a corpus; returns what makes the page of all."""
     from heedful.reproduction.records import write_records
     from heedful.reproduction.rows import read_rows, wanted_rows
     from heedful.reproduction.table3 import table3_page, table3_record
 
-    given, folders = asked.given, [asked.output, *asked.written]
+    given, folders = asked.options, [output, *written]
     wanted = wanted_rows(given["rows"], seeds=given["seeds"] or 1)
-    if asked.new:
+    if asked.places:
         if (given["steps"] is None) == (given["minutes"] is None):
             raise HeedfulError("table3: give each row its budget, either --steps or --minutes")
-        _run_rows(asked, wanted, folders)
+        _run_rows(asked, wanted, folders, quiet=quiet)
     elif unused := [name for name in ("steps", "minutes", "batch_tokens", "seeds", "rows") if given[name]]:
         raise HeedfulError(f"--{unused[0].replace('_', '-')}: for rows that are to be run, and no corpus was given")
     found = read_rows(folders)
     if not found:
         raise ReportError(f"there are no rows in {' or '.join(map(str, folders))}")
-    write_records(asked.output, [table3_record(found)])
-    return lambda: table3_page(found)
+    write_records(output, [table3_record(found)])
+    return partial(table3_page, found)
 
 
-def _run_rows(asked: _Asked, wanted: Sequence[tuple[str, int]], folders: Sequence[Path]) -> None:
-    """Train and score the rows that are in none of the folders."""
+def _run_rows(asked: Asked, wanted: Sequence[tuple[str, int]], folders: Sequence[Path], *, quiet: bool) -> None:
+    """Train and score the rows that are in none of the folders, into the first."""
     from heedful.cli.training_display import DemoDisplay
     from heedful.reproduction.rows import Budget, row_file, write_row
 
-    given = asked.given
+    given = asked.options
     budget = Budget(
         steps=given["steps"] or 0,
         minutes=given["minutes"] or 0.0,
@@ -254,22 +195,13 @@ def _run_rows(asked: _Asked, wanted: Sequence[tuple[str, int]], folders: Sequenc
     for place, (name, seed) in enumerate(wanted, start=1):
         if any(row_file(folder, name, seed).is_file() for folder in folders):
             continue
-        say(f"row {place} of {len(wanted)}: {name}, seed {seed}", quiet=asked.quiet)
-        with DemoDisplay(quiet=asked.quiet) as display:
-            row = write_row(
-                *(asked.output, name, seed),
-                data=asked.only(),
-                budget=budget,
-                device=asked.device,
-                keep_models=given["keep_models"],
-                command=asked.command,
-                report=display,
-                progress=asked.report,
-            )
+        say(f"row {place} of {len(wanted)}: {name}, seed {seed}", quiet=quiet)
+        with DemoDisplay(quiet=quiet) as display:
+            row = write_row(folders[0], name, seed, asked, budget=budget, report=display)
         if row is None:
-            say("stopped; the same command goes on from here", quiet=asked.quiet)
+            say("stopped; the same command goes on from here", quiet=quiet)
             raise KeyboardInterrupt
-        say(f"  perplexity {row.perplexity:.2f}, BLEU {row.bleu:.2f}, {row.steps:,} steps", quiet=asked.quiet)
+        say(f"  perplexity {row.perplexity:.2f}, BLEU {row.bleu:.2f}, {row.steps:,} steps", quiet=quiet)
 
 
 def _command(subject: str, places: Sequence[Path], given: dict[str, Any], *, device: str) -> list[str]:

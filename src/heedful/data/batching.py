@@ -27,8 +27,9 @@ from functools import cached_property
 
 import numpy as np
 
+from heedful.config import TrainingConfig
 from heedful.data import noise
-from heedful.data.corpus import Lengths
+from heedful.data.corpus import Corpus, Lengths
 from heedful.data.manifest import SIDES
 from heedful.errors import BatchError
 
@@ -57,6 +58,12 @@ class Schedule:
     target_budget: int
     seed: int
     weights: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, corpus: Corpus, training: TrainingConfig, *, seed: int | None = None) -> Schedule:
+        """The batches that a run has of a corpus; ``seed``: another than the run's."""
+        seed = training.seed if seed is None else seed
+        return cls(corpus.lengths, training.source_tokens, training.target_tokens, seed, corpus.weights)
 
     def __post_init__(self) -> None:
         if not len(self.lengths):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from heedful.errors import CorpusError
-from heedful.files import is_plain_name, read_json, reason, require_format, sha256, write_json
+from heedful.files import is_plain_name, read_json, reason, require_format, sha256, write_typed
 from heedful.typed import typed
 
 MANIFEST, TOKENIZER = "manifest.json", "tokenizer.json"
@@ -234,7 +234,7 @@ def read_manifest(folder: Path) -> Manifest:
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the last file of a prepared corpus."""
     assert manifest.splits["train"].pairs, "`prepare` refuses a text of which no pair is left"
-    write_json(folder / MANIFEST, {"format": _FORMAT, "format_version": _VERSION, **dataclasses.asdict(manifest)})
+    write_typed(folder / MANIFEST, manifest, name=_FORMAT, version=_VERSION)
 
 
 def check_files(folder: Path, manifest: Manifest, *, contents: bool) -> None:

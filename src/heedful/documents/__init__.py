@@ -6,6 +6,7 @@ times, numbers of subtitles, styles, pictures. These modules know no model.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,26 +24,26 @@ class Document:
     """The file with translations in the places of its units."""
 
 
-FORMATS = (".txt", ".md", ".html", ".htm", ".srt", ".po", ".docx")
+_READERS = {
+    ".txt": "formats.text_document",
+    ".md": "markdown.markdown_document",
+    ".html": "formats.html_document",
+    ".htm": "formats.html_document",
+    ".srt": "formats.subtitles",
+    ".po": "formats.messages",
+    ".docx": "word.docx_document",
+}
+"""Where each kind is taken apart; loaded when it is asked for, since some need an extra."""
+FORMATS = tuple(_READERS)
 
 
 def document_of(content: bytes, suffix: str, *, where: str = "the file") -> Document:
     """The content of a file of this kind, taken apart."""
-    from heedful.documents import formats
-
-    readers: dict[str, Callable[[bytes], Document]] = {
-        ".txt": formats.text_document,
-        ".html": formats.html_document,
-        ".htm": formats.html_document,
-        ".srt": formats.subtitles,
-        ".po": formats.messages,
-        ".md": formats.markdown,
-        ".docx": formats.word_document,
-    }
-    if suffix.lower() not in readers:
+    if suffix.lower() not in _READERS:
         raise TextError(f"{where}: a document ends in {', '.join(FORMATS)}")
+    module, _, function = _READERS[suffix.lower()].partition(".")
     try:
-        return readers[suffix.lower()](content)
+        return getattr(importlib.import_module(f"heedful.documents.{module}"), function)(content)
     except ImportError as error:
         raise MissingExtraError(f"{where} needs {error.name}: pip install 'heedful[documents]'") from None
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Plain text, HTML, subtitles and messages of programs; and the doors to the formats that have files of their own."""
+"""Plain text, HTML, subtitles and messages of programs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,8 @@ _BOM = "\ufeff"
 
 
 def text_document(content: bytes) -> Document:
-    """Plain text: every line is a unit, and line ends stay as they are."""
-    return _of_pieces(re.split(r"(\r\n|[\n\r])", content.decode("utf-8")))
-
-
-def _of_pieces(pieces: list[str]) -> Document:
-    """Pieces of a text; those with letters are translated."""
+    """Plain text: every line with letters is a unit, and line ends stay as they are."""
+    pieces = re.split(r"(\r\n|[\n\r])", content.decode("utf-8"))
     places = [place for place, piece in enumerate(pieces) if any(map(str.isalpha, piece))]
 
     def filled(translations: Sequence[str]) -> bytes:
@@ -113,15 +109,3 @@ def messages(content: bytes) -> Document:
         return (str(file).rstrip("\n") + "\n").encode("utf-8", "replace")
 
     return Document(units, filled)
-
-
-def markdown(content: bytes) -> Document:
-    from heedful.documents.markdown import markdown_document
-
-    return markdown_document(content.decode("utf-8"))
-
-
-def word_document(content: bytes) -> Document:
-    from heedful.documents.word import docx_document
-
-    return docx_document(content)

@@ -36,8 +36,9 @@ class _Place:
     unit: Unit
 
 
-def markdown_document(text: str) -> Document:
+def markdown_document(content: bytes) -> Document:
     """A file of Markdown, taken apart."""
+    text = content.decode("utf-8")
     front = _FRONT_MATTER.match(text)
     head = front[0] if front else ""
     lines = re.split(r"(?<=\n)", text[len(head) :])

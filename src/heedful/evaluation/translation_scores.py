@@ -96,7 +96,8 @@ class SystemReport:
     """The scores that could not be computed, and why."""
     notes: list[str]
     """What may be wrong with the outputs."""
-    length_ratio: float
+    length_ratio: float | None
+    """None of what is no text."""
     examples: Extremes
 
 

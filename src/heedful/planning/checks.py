@@ -89,9 +89,8 @@ def scheduled(corpus: Corpus, config: Config, problems: list[str]) -> Schedule |
             f"model.max_positions = {model.max_positions}, but the longest side of a pair has {longest:,} tokens: "
             f"--set model.max_positions={longest}, or prepare the corpus with a smaller --max-length"
         )
-    budgets = {"source_budget": training.source_tokens, "target_budget": training.target_tokens}
     with noted(problems):
-        return Schedule(corpus.lengths, **budgets, seed=training.seed, weights=corpus.weights)
+        return Schedule.of(corpus, training)
     return None
 
 

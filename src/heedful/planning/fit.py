@@ -189,8 +189,7 @@ def _scheduled(room: _Room, config: Config, *, tokens_per_second: float, seconds
     corpus, training = room.corpus, config.training
     if seconds <= 0:
         raise PlanError([f"--minutes {room.seconds / 60:g}: opening the corpus and timing a few steps took longer"])
-    budgets = {"source_budget": training.source_tokens, "target_budget": training.target_tokens}
-    an_epoch = Schedule(corpus.lengths, **budgets, seed=training.seed, weights=corpus.weights).steps_per_epoch
+    an_epoch = Schedule.of(corpus, training).steps_per_epoch
     step_seconds = corpus.lengths.totals[1] / an_epoch / tokens_per_second
     # A third of what training on the same tokens takes, and some sentences that are translated.
     valid = corpus.manifest.splits.get("valid")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,15 @@ from heedful.data.manifest import SIDES, IntegerType, StoredFile, StoredSplit, T
 from heedful.errors import SubwordError
 from heedful.prepare.augmenting import Augmentation, Versions, neighbours, versions_of
 from heedful.prepare.gathering import Gathered, Sides, Spool, SpoolBlock
+from heedful.prepare.request import Request
 from heedful.tasks import TRANSLATION, Task
 from heedful.text.bpe_dropout import RandomCuts
 from heedful.text.cleaning import Ledger, Rules, length_verdicts
 from heedful.text.closed_vocabulary import ClosedVocabulary, Vocabulary, load_vocabulary
 from heedful.text.subwords import FILE_NAME, Subwords, sensible_vocab_size, tag_of
 
-SAMPLE_PAIRS, _SAMPLE_BYTES = 500_000, 100_000_000
-"""The vocabulary is learned from at most so much text: more changes it little, and learning needs about a kilobyte of
-memory for each distinct word."""
+_SAMPLE_BYTES = 100_000_000
+"""The vocabulary is learned from at most so much text."""
 _RARE = 10
 """A subword seen less often than this in training is called rare."""
 _UNSEEN_CHARACTERS = 50
@@ -92,42 +92,36 @@ def given_vocabularies(folder: Path, *, task: Task = TRANSLATION) -> Vocabularie
 
 
 def new_vocabularies(
+    request: Request,
     spool: Spool,
     kept: np.ndarray,
     *,
-    vocab_size: int | None,
-    tags: int,
-    separate: bool,
-    closed: Callable[[Iterable[str]], ClosedVocabulary] | None,
-    sample_pairs: int,
-    seed: int,
     augmentation: Augmentation | None,
     reached: Callable[[int], None],
 ) -> Vocabularies:
-    """Subwords learned from the pairs that are kept and their versions, or from a seeded sample where they are many.
-
-    ``tags``: so many will be added, which ``vocab_size`` counts too. ``closed``: makes the target's vocabulary of its
-    lines, all of them, where that is not of subwords.
-    """
+    """Subwords learned from the pairs that are kept and their versions, or from a seeded sample where they are many."""
     pairs, total_bytes = int(kept.sum()), sum(spool.bytes.values())
     kept_bytes = total_bytes * pairs // max(1, spool.pairs)
-    share = min(1.0, sample_pairs / max(1, pairs), _SAMPLE_BYTES / max(1, kept_bytes))
+    share = min(1.0, request.sample_pairs / max(1, pairs), _SAMPLE_BYTES / max(1, kept_bytes))
     chosen, notes = kept, []
     if share < 1:
-        drawn = noise.bits(noise.key("vocabulary sample", seed), np.arange(spool.pairs))
+        drawn = noise.bits(noise.key("vocabulary sample", request.seed), np.arange(spool.pairs))
         chosen = kept & (drawn < np.uint64(share * 2.0**64))
         notes = [f"subwords learned from a sample of {chosen.sum():,} of {pairs:,} pairs"]
     trained = {"trained_on_pairs": int(chosen.sum()), "sampled": share < 1}
 
     def learned(what: str, *sides: str) -> Subwords:
         lines = _lines(spool, chosen, sides=sides, augmentation=augmentation, reached=reached)
-        size = vocab_size and vocab_size - tags * ("source" in sides)
+        tags = len(request.all_tags) if "source" in sides else 0  # which will be added, and count too
+        size = request.vocab_size and request.vocab_size - tags
         return _learned(lines, size, sum(spool.bytes[side] for side in sides), notes, what)
 
-    if closed is not None:
-        target = closed(_lines(spool, kept, sides=("target",), augmentation=None, reached=reached))
+    if request.task.target_vocabulary is not None:
+        target = request.task.target_vocabulary(
+            _lines(spool, kept, sides=("target",), augmentation=None, reached=reached)
+        )
         return Vocabularies({"source": learned("the source vocabulary", "source"), "target": target}, trained, notes)
-    if separate:
+    if request.separate_vocabularies:
         return Vocabularies({side: learned(f"the {side} vocabulary", side) for side in SIDES}, trained, notes)
     return Vocabularies(dict.fromkeys(SIDES, learned("the vocabulary", *SIDES)), trained, notes)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,8 +21,9 @@ from heedful.background import Report
 from heedful.data.manifest import SIDES
 from heedful.errors import TextError
 from heedful.files import json_value, without_compression
+from heedful.prepare.request import Request
 from heedful.text.cleaning import Cleaner, Ledger, Rules, clean_line, pair_hashes
-from heedful.text.pairs import PairBlock, ParallelText
+from heedful.text.pairs import ParallelText
 from heedful.text.reading import BadLine, line_blocks
 
 _CHARACTERS_PER_TOKEN = 64
@@ -124,29 +125,27 @@ class Gathered:
 
 def gathered_text(
     corpora: tuple[ParallelText, ...],
+    request: Request,
     *,
     spool: Spool,
     rules: Rules,
-    seed: int,
-    bad_line: BadLine,
     tell: Report,
-    pair_blocks: Callable[..., Iterator[PairBlock]],
     validation: Gathered | None = None,
-    exclude: tuple[Path, ...] = (),
 ) -> Gathered:
-    """The first pass: read, clean, hash, put aside. Given the validation text, its lines are left out."""
-    ledger, read = Ledger(seed=seed), [0] * len(corpora)
+    """The first pass: read, clean, hash, put aside. Training text is given the validation text, and its lines, and
+    those that are to be excluded, are left out."""
+    ledger, read = Ledger(seed=request.seed), [0] * len(corpora)
     known: dict[str, set[str]] = {side: set() for side in SIDES}
     for block in validation.spool.blocks() if validation else ():
         for side in SIDES:
             known[side].update(block.texts[side])
-    excluded = {path: _excluded_texts(path, bad_line) for path in exclude}
+    excluded = {path: _excluded_texts(path, request.bad_line) for path in (request.exclude if validation else ())}
     everything: frozenset[str] = frozenset().union(*excluded.values())
     cleaner = Cleaner(rules, ledger=ledger, validation=(known["source"], known["target"]), excluded=everything)
     hashes: list[bytes] = []
     longest = rules.max_length * _CHARACTERS_PER_TOKEN if rules.judges("too-long") else np.inf
     for number, corpus in enumerate(corpora):
-        for pairs in pair_blocks(corpus, on_bad_line=bad_line):
+        for pairs in request.task.pair_blocks(corpus, on_bad_line=request.bad_line):
             sources, targets, lines = cleaner.kept(pairs, corpus=corpus.name)
             block = SpoolBlock(number, {"source": sources, "target": targets}, lines)
             too_long = np.maximum(*block.characters) > longest

@@ -48,7 +48,7 @@ from heedful.text.augmentation import KINDS, is_english
 from heedful.text.bpe_dropout import RandomCuts
 from heedful.text.cleaning import RULES, Ledger, Rules, first_of_each
 from heedful.text.profile import PROFILE, Profile, profile_of, write_profile
-from heedful.text.reading import refuse, require_readable
+from heedful.text.reading import require_readable
 from heedful.text.subwords import Subwords
 
 _REPORT = "report.json"
@@ -89,14 +89,9 @@ def prepare(
         clean = _first_pass(request, spool, validation_spool, tell)
         augmentation = _augmentation(request, clean)
         untagged = ready or new_vocabularies(
+            request,
             spool,
             clean.kept,
-            vocab_size=request.vocab_size,
-            tags=len(request.all_tags),
-            separate=request.separate_vocabularies,
-            closed=request.task.target_vocabulary,
-            sample_pairs=request.sample_pairs,
-            seed=request.seed,
             augmentation=augmentation,
             reached=lambda done: tell("learning subwords from", done, spool.pairs),
         )
@@ -110,15 +105,11 @@ def prepare(
 
 
 def _first_pass(request: Request, spool: Spool, validation_spool: Spool, tell: Report) -> _Clean:
-    bad_line = refuse if request.on_bad_line == "error" else lambda *_: None
-    reading: dict[str, Any] = {"seed": request.seed, "bad_line": bad_line, "tell": tell}
-    reading["pair_blocks"] = request.task.pair_blocks
     rules = _validation_rules(request)
-    validation = gathered_text(request.validation, spool=validation_spool, rules=rules, **reading)
+    validation = gathered_text(request.validation, request, spool=validation_spool, rules=rules, tell=tell)
     if request.validation:
         _require_some(validation, validation_spool.pairs, "validation pairs")
-    reading |= {"validation": validation, "exclude": request.exclude}
-    train = gathered_text(request.corpora, spool=spool, rules=request.rules, **reading)
+    train = gathered_text(request.corpora, request, spool=spool, rules=request.rules, tell=tell, validation=validation)
     unique = first_of_each(train.hashes) if request.rules.judges("duplicate") else np.ones(spool.pairs, bool)
     train.hashes = train.hashes[:0]  # a hundred megabytes and more that learning needs
     held_out = _held_out(request, train, unique)

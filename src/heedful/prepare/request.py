@@ -10,13 +10,16 @@ from pathlib import Path
 from heedful.config import DataConfig, Rule
 from heedful.data.manifest import RequestRecord, RulesRecord
 from heedful.errors import TextError
-from heedful.prepare.encoding import SAMPLE_PAIRS
 from heedful.tasks import TRANSLATION, Task
 from heedful.text.augmentation import KINDS
 from heedful.text.cleaning import ALWAYS, RULES, Rules
 from heedful.text.pairs import ParallelText
+from heedful.text.reading import BadLine, refuse
 from heedful.text.subwords import tag_of
 
+SAMPLE_PAIRS = 500_000
+"""The vocabulary is learned from at most so many: more change it little, and learning needs about a kilobyte of memory
+for each distinct word."""
 BOUNDS: dict[str, Rule] = {
     **{item.name: item.metadata["rule"] for item in dataclasses.fields(DataConfig)},
     "sample_pairs": Rule("", at_least=1, at_most=2**63 - 1),
@@ -107,6 +110,11 @@ class Request:
     def files(self) -> tuple[Path, ...]:
         """Every file that is read."""
         return (*(path for text in (*self.corpora, *self.validation) for path in text.paths), *self.exclude)
+
+    @property
+    def bad_line(self) -> BadLine:
+        """What is done with a line that cannot be read."""
+        return refuse if self.on_bad_line == "error" else lambda *_: None
 
     def record(self) -> RequestRecord:
         """The request as the manifest keeps it."""

@@ -14,15 +14,25 @@ from markupsafe import Markup
 from heedful.errors import SearchError
 from heedful.evaluation.alignments import aligning_layer, soft_alignment
 from heedful.evaluation.counts import PAPER_BLEU, WHY_IT_DIFFERS
-from heedful.evaluation.translation_scores import Extremes, ShownSentence, SystemReport, TestSet, system_report
+from heedful.evaluation.translation_scores import (
+    Extremes,
+    ShownSentence,
+    SystemReport,
+    TestSet,
+    system_report,
+    with_interval,
+)
 from heedful.report.attention_views import attention_map, links_picture, weight_scale
 from heedful.report.pages import Section, section, svg
+from heedful.report.parses import measured_parses
 from heedful.runs.metrics import Metrics, Sample
+from heedful.tasks import PARSING
 
 if TYPE_CHECKING:
     from heedful.background import Report
     from heedful.model.transformer import Transformer
     from heedful.search.options import SearchOptions
+    from heedful.search.parser import Parser
     from heedful.search.translator import Translator
 
 TITLES = {"best": "The best", "median": "The middle", "worst": "The worst"}
@@ -103,6 +113,25 @@ def measured_scores(
     )
 
 
+def measured_parse_scores(parser: Parser, text: ScoredText, *, options: SearchOptions, report: Report) -> RunScores:
+    """Parse the words of a test set of trees and score the parses; no examples are shown."""
+    outputs, speed = measured_parses(parser, text.test.sources or [], options=options, report=report)
+    scores = [with_interval(one) for one in PARSING.counts(outputs, text.test.references)]
+    saved = parser.saved
+    return RunScores(
+        text=text,
+        weights=f"{saved.weights_from}, step {saved.step:,}",
+        search=options,
+        report=SystemReport(len(outputs), scores, {}, [], length_ratio=None, examples=Extremes([], [], [])),
+        outputs=outputs,
+        perplexity={},
+        speed=speed,
+        layer=aligning_layer(saved.config.model.decoder_layers),
+        examples=[],
+        learned_positions=_learned_positions(saved.model),
+    )
+
+
 def shown_sentence(metrics: Metrics, scores: RunScores | None) -> tuple[Sample, Markup | None] | None:
     """The one translation that a page begins with, and its links: a middling one, not too long. Without scores it is
     the last that was made at a validation."""
@@ -120,7 +149,8 @@ def shown_sentence(metrics: Metrics, scores: RunScores | None) -> tuple[Sample, 
 
 def scores_section(scores: RunScores | None, *, why_not: str) -> Section:
     """The scores with their intervals and signatures; without any, why."""
-    differs = WHY_IT_DIFFERS if scores is not None and PAPER_BLEU not in scores.report.left_out else ""
+    has_both = scores is not None and any(score.name == PAPER_BLEU for score in scores.report.scores)
+    differs = WHY_IT_DIFFERS if has_both else ""
     return section("Scores", "scores.html", scores=scores, why_not=why_not, why_it_differs=differs)
 
 

@@ -10,12 +10,13 @@ from heedful.config import SECTIONS, toml_value
 from heedful.evaluation.counts import system_counts
 from heedful.evaluation.significance import Comparison, comparisons
 from heedful.evaluation.translation_scores import leads
-from heedful.report.charts import line_figure
+from heedful.report.charts import Figure, line_figure
 from heedful.report.curves import compared_charts
 from heedful.report.pages import Section, section
 from heedful.report.run_page import headline, without_folders
 from heedful.report.run_scores import RunScores
 from heedful.runs.record import RunRecord
+from heedful.tasks import PARSING
 
 _EXAMPLES = 4
 """Sentences that are shown where one leads."""
@@ -33,19 +34,23 @@ def two_runs_sections(a: ScoredRun, b: ScoredRun, *, why_not: str = "") -> tuple
     """What can be said of both, and the scores by which they are compared; both have translated the same text."""
     names = [f"{letter}: {run.record.folder.absolute().name}" for letter, run in (("A", a), ("B", b))]
     found: list[Comparison] = []
-    shown = []
+    shown, told = [], {}
     if a.scores is not None and b.scores is not None:
-        test = a.scores.text.test
-        counts_a, counts_b = (system_counts(one.outputs, test.references) for one in (a.scores, b.scores))
-        found = comparisons(counts_a.scores, counts_b.scores)
-        leading = leads(test, counts_a, counts_b, count=_EXAMPLES)
-        groups = {f"Where {names[0]} leads": leading.a, f"Where {names[1]} leads": leading.b}
-        shown = [section("Translations", "two_translations.html", names=names, groups=groups)]
+        test, outputs = a.scores.text.test, (a.scores.outputs, b.scores.outputs)
+        told = {"about": a.scores.text.about, "sentences": a.scores.report.sentences}
+        if a.record.description.task == PARSING.name:
+            found = comparisons(*(PARSING.counts(own, test.references) for own in outputs))
+        else:
+            counts_a, counts_b = (system_counts(own, test.references) for own in outputs)
+            found = comparisons(counts_a.scores, counts_b.scores)
+            leading = leads(test, counts_a, counts_b, count=_EXAMPLES)
+            groups = {f"Where {names[0]} leads": leading.a, f"Where {names[1]} leads": leading.b}
+            shown = [section("Translations", "two_translations.html", names=names, groups=groups)]
     sections = [
         _overview_section(names, (a, b), found),
         *shown,
-        _training_section(names, (a, b)),
-        _scores_section(names, a.scores, found, why_not=why_not),
+        section("Training", "charts.html", charts=_charts(names, (a, b))),
+        section("Scores", "two_scores.html", names=names, compared=found, why_not=why_not, **told),
         _settings_section(names, a.record, b.record),
     ]
     return [without_folders(one, a.record, b.record) for one in sections], found
@@ -64,17 +69,9 @@ def _overview_section(names: Sequence[str], runs: Sequence[ScoredRun], found: Se
     return section("Both runs", "two_overview.html", runs=numbers, problems=problems, verdict=verdict)
 
 
-def _training_section(names: Sequence[str], runs: Sequence[ScoredRun]) -> Section:
+def _charts(names: Sequence[str], runs: Sequence[ScoredRun]) -> list[Figure]:
     metrics = {name: run.record.metrics for name, run in zip(names, runs, strict=True)}
-    figures = [figure for chart in compared_charts(metrics) if (figure := line_figure(chart))]
-    return section("Training", "charts.html", charts=figures)
-
-
-def _scores_section(
-    names: Sequence[str], scores: RunScores | None, found: Sequence[Comparison], *, why_not: str
-) -> Section:
-    told = {"about": scores.text.about, "sentences": scores.report.sentences} if scores is not None else {}
-    return section("Scores", "two_scores.html", names=names, compared=found, why_not=why_not, **told)
+    return [figure for chart in compared_charts(metrics) if (figure := line_figure(chart))]
 
 
 def _settings_section(names: Sequence[str], a: RunRecord, b: RunRecord) -> Section:

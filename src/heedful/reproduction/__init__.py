@@ -1,1 +1,1 @@
-"""The paper's tables and figures, measured again: one command each (`heedful reproduce`)."""
+"""The paper's tables and figures, measured again (`heedful reproduce`): each a module with `measured` and `page`."""

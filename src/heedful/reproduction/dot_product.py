@@ -20,7 +20,8 @@ from heedful.planning.probe import seconds_of
 from heedful.report.charts import Chart, Series
 from heedful.reproduction.complexity import kept_bytes
 from heedful.reproduction.drawing import chart_picture, shown
-from heedful.reproduction.records import Page, Record, markdown_table, new_record
+from heedful.reproduction.records import Asked, Found, Page, Record, markdown_table
+from heedful.training.setup import training_device
 
 KEY_SIZES = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 LENGTH = {"cpu": 128, "cuda": 512}
@@ -82,14 +83,14 @@ WAYS: dict[str, Callable[[int], Score]] = {
 }
 
 
-def measured_dot_product(*, device: torch.device, miniature: bool, command: Sequence[str], report: Report) -> Record:
+def measured(asked: Asked) -> Found:
     """Everything that the page shows, of this machine."""
-    sizes, length = (KEY_SIZES[:3], 16) if miniature else (KEY_SIZES, LENGTH[device.type])
-    found = attended(sizes, length=length, device=device, report=report)
-    return new_record("dot-product", device=device, command=command, attended=found)
+    device = training_device(asked.device)
+    sizes, length = (KEY_SIZES[:3], 16) if asked.miniature else (KEY_SIZES, LENGTH[device.type])
+    return {"attended": attended(sizes, length=length, device=device, report=asked.report)}
 
 
-def dot_product_page(records: Sequence[Record]) -> Page:
+def page(records: Sequence[Record]) -> Page:
     """The page, of one machine or several."""
     text, pictures = [_ABOUT], {}
     for number, record in enumerate(records, start=1):

@@ -16,12 +16,11 @@ import numpy as np
 from heedful.errors import SearchError
 from heedful.evaluation.alignments import word_weights, words_of
 from heedful.evaluation.heads import mean_entropies
-from heedful.model.devices import chosen_device
 from heedful.report.charts import add_axes, new_figure
 from heedful.report.pages import colour, svg_file
 from heedful.reproduction.drawing import add_words, shown
-from heedful.reproduction.records import Page, Record, new_record
-from heedful.runs.folder import model_folder
+from heedful.reproduction.records import Asked, Found, Page, Record
+from heedful.runs.folder import DEFAULT_MODEL, model_folder
 from heedful.search.translator import Translator
 
 LONG = (
@@ -72,15 +71,20 @@ class ModelShown:
     encoder: str
 
 
-def measured_figures(model: Path, *, device: str, command: Sequence[str]) -> Record:
-    """The figures of a model."""
-    translator = Translator.load(model, device=device)
-    figures = [*long_distance(*_weights(translator, LONG)), *_of_its(*_weights(translator, ITS))]
+def measured(asked: Asked) -> Found:
+    """The figures of a model: the one that commands take by default where none was given."""
+    model = asked.places[0] if asked.places else Path(DEFAULT_MODEL)
+    translator = Translator.load(model, device=asked.device)
+    words, weights = _weights(translator, ITS)
+    figures = [
+        *long_distance(*_weights(translator, LONG)),
+        *anaphora(words, weights),
+        *differing_heads(words, weights),
+    ]
     sizes = translator.saved.config.model
     layers = f"{sizes.encoder_layers} layers of {sizes.d_model}, {sizes.num_heads} heads"
     known = ModelShown(model_folder(model).resolve().name, translator.saved.description.parameters, layers)
-    where = chosen_device(device, error=SearchError)
-    return new_record("figures", device=where, command=command, figures=figures, models=[known])
+    return {"figures": figures, "models": [known]}
 
 
 def _weights(translator: Translator, sentence: str) -> tuple[list[str], np.ndarray]:
@@ -105,10 +109,6 @@ def long_distance(words: Sequence[str], weights_LHWW: np.ndarray, word: str = LO
     return [
         _figure("figure3", f"“{word}”: every head of layer {layer + 1}", rule, words, weights_LHWW[layer], layer, at)
     ]
-
-
-def _of_its(words: Sequence[str], weights_LHWW: np.ndarray) -> list[FigureShown]:
-    return [*anaphora(words, weights_LHWW), *differing_heads(words, weights_LHWW)]
 
 
 def anaphora(words: Sequence[str], weights_LHWW: np.ndarray, word: str = ITS_WORD) -> list[FigureShown]:
@@ -195,7 +195,7 @@ def _figure(
     return FigureShown(name, title, rule, tuple(words), tuple(shown_heads))
 
 
-def figures_page(records: Sequence[Record]) -> Page:
+def page(records: Sequence[Record]) -> Page:
     """The pictures, and by which rules they were chosen."""
     text, pictures = [_ABOUT], {}
     for record in records:

@@ -25,10 +25,10 @@ from heedful.model.attention_kernels import padded_attention
 from heedful.presets import resolve
 from heedful.report.charts import Chart, Series
 from heedful.reproduction.drawing import chart_picture, shown
-from heedful.reproduction.records import Page, Record, markdown_table, new_record
+from heedful.reproduction.records import Asked, Found, Page, Record, markdown_table
 from heedful.search.scoring import forced_log_probabilities
 from heedful.training.batches import prefetched
-from heedful.training.setup import trainer_alone
+from heedful.training.setup import trainer_alone, training_device
 from heedful.training.step import Trainer
 
 WAYS = ("sinusoidal", "learned")
@@ -88,19 +88,17 @@ def configuration(*, miniature: bool, steps: int | None = None) -> Config:
     return resolve(name="small", settings=[*sizes, *schedule, "model.dropout=0.1", "training.learning_rate_scale=0.5"])
 
 
-def measured_positions(
-    data: Path, *, device: torch.device, miniature: bool, command: Sequence[str], report: Report, steps: int | None
-) -> Record:
+def measured(asked: Asked) -> Found:
     """Everything that the page shows."""
-    config = configuration(miniature=miniature, steps=steps)
-    found = extrapolated(data, config, device=device, report=report)
+    data, config = asked.places[0], configuration(miniature=asked.miniature, steps=asked.options["steps"])
+    found = extrapolated(data, config, device=training_device(asked.device), report=asked.report)
     sizes = f"{config.model.decoder_layers} layers of {config.model.d_model} (feed-forward {config.model.d_ff})"
     size = f"{sizes}, batches of {config.training.target_tokens:,} tokens"
     known = Trained(data.resolve().name, len(Corpus(data, verify=False)), config.training.steps, size)
-    return new_record("positions", device=device, command=command, extrapolated=found, trained=[known])
+    return {"extrapolated": found, "trained": [known]}
 
 
-def positions_page(records: Sequence[Record]) -> Page:
+def page(records: Sequence[Record]) -> Page:
     """The page, of one corpus or several."""
     text, pictures = [_ABOUT], {}
     for number, record in enumerate(records, start=1):

@@ -18,13 +18,16 @@ from typing import Any, TypeVar
 import torch
 
 from heedful import __version__
+from heedful.background import Report
 from heedful.errors import ReportError
-from heedful.files import read_json, require_format, write_file, write_json
+from heedful.files import read_typed, write_file, write_typed
+from heedful.model.devices import chosen_device
+from heedful.runs.folder import AVERAGED, model_folder
 from heedful.training.machine import device_name, processor
 from heedful.typed import typed
 
 T = TypeVar("T")
-FORMAT, _VERSION = "heedful reproduction", 1
+FORMAT = "heedful reproduction"
 COMMANDS = "commands.sh"
 
 
@@ -54,6 +57,28 @@ class Record:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """What is to be measured, with what, and where."""
+
+    subject: str
+    places: Sequence[Path]
+    """The corpus, the runs or the model to measure with."""
+    options: Mapping[str, Any]
+    """What was asked for, by the names of the command's options; falsy where it was not."""
+    device: str
+    command: Sequence[str]
+    report: Report
+
+    @property
+    def miniature(self) -> bool:
+        return bool(self.options["miniature"])
+
+
+Found = Mapping[str, Iterable[Any]]
+"""What a subject has measured: lists of dataclasses, by name."""
+
+
+@dataclass(frozen=True)
 class Page:
     """A page of Markdown and the pictures that it shows, by their names."""
 
@@ -61,10 +86,12 @@ class Page:
     pictures: Mapping[str, str]
 
 
-def new_record(subject: str, *, device: torch.device, command: Sequence[str], **found: Iterable[Any]) -> Record:
-    """What was found just now, on this device: lists of dataclasses, by name."""
+def new_record(asked: Asked, found: Found) -> Record:
+    """What was found just now, on the device that was asked for."""
+    device = chosen_device(asked.device, error=ReportError)
     machine = device_name(device) if device.type == "cuda" else f"{processor()}: {device_name(device)}"
-    return Record(subject, machine, datetime.now(UTC).date().isoformat(), shlex.join(command), plain(**found))
+    date = datetime.now(UTC).date().isoformat()
+    return Record(asked.subject, machine, date, shlex.join(asked.command), plain(**found))
 
 
 def plain(**found: Iterable[Any]) -> dict[str, Any]:
@@ -77,9 +104,7 @@ def write_records(folder: Path, records: Sequence[Record]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for number, record in enumerate(records, start=1):
         name = record.subject if len(records) == 1 else f"{record.subject}-{number}"
-        write_json(
-            folder / f"{name}.json", {"format": FORMAT, "format_version": _VERSION, **dataclasses.asdict(record)}
-        )
+        write_typed(folder / f"{name}.json", record, name=FORMAT)
     commands = "".join(f"{record.command}\n" for record in records)
     write_file(folder / COMMANDS, commands.encode(), error=ReportError)
 
@@ -88,17 +113,18 @@ def read_record(path: Path, *, subject: str) -> Record:
     """A record that an earlier command wrote: its file, or the folder that this lies in."""
     path = path / f"{subject}.json" if path.is_dir() else path
     try:
-        value = read_json(path, error=ReportError)
+        record = read_typed(path, Record, name=FORMAT, error=ReportError)
     except (FileNotFoundError, NotADirectoryError):
         raise ReportError(f"there is no file {path}: give what `heedful reproduce {subject}` wrote") from None
-    require_format(value, path, name=FORMAT, version=_VERSION, error=ReportError)
-    try:
-        record = typed(Record, value)
-    except ValueError as error:
-        raise ReportError(f"{path} is damaged: {error}") from None
     if record.subject != subject:
         raise ReportError(f"{path} is of {record.subject}, and {subject} was asked for")
     return record
+
+
+def run_name(place: Path) -> str:
+    """What a model is called on a page: by its folder, or its run's where that is the average."""
+    folder = model_folder(place)
+    return folder.parent.name if folder.name == AVERAGED else folder.name
 
 
 def write_page(folder: Path, subject: str, page: Page) -> Path:

@@ -11,7 +11,6 @@ length penalty 0.6, no averaging.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import gc
 import math
 import shlex
@@ -24,18 +23,17 @@ from pathlib import Path
 import torch
 
 from heedful import __version__
-from heedful.background import Report
 from heedful.config import Config
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
 from heedful.data.manifest import MANIFEST
 from heedful.errors import ReportError
 from heedful.evaluation.counts import bleu_counts
-from heedful.files import read_json, require_format, sha256, write_json
+from heedful.files import read_typed, sha256, write_typed
 from heedful.planning.probe import timed_steps
 from heedful.presets import preset
 from heedful.reproduction.paper_tables import TABLE_3
-from heedful.reproduction.records import FORMAT
+from heedful.reproduction.records import FORMAT, Asked
 from heedful.runs.descriptions import RUN, read_run, read_status
 from heedful.runs.metrics import read_metrics
 from heedful.runs.record import run_record, validation_text
@@ -46,7 +44,6 @@ from heedful.training.events import Reporter
 from heedful.training.loop import train
 from heedful.training.machine import device_name
 from heedful.training.setup import Task, training_device
-from heedful.typed import typed
 
 ROWS, RUNS = "rows", "runs"
 CONTROLS = 4
@@ -135,17 +132,13 @@ def write_row(
     folder: Path,
     name: str,
     seed: int,
+    asked: Asked,
     *,
-    data: Path,
     budget: Budget,
-    device: str,
-    keep_models: bool,
-    command: Sequence[str],
     report: Reporter,
-    progress: Report,
 ) -> Row | None:
     """Train and score a row, or go on with it; returns it, or None where a signal stopped it."""
-    run = folder / RUNS / f"{name}-seed{seed}"
+    run, data, device = folder / RUNS / f"{name}-seed{seed}", asked.places[0], asked.device
     begun = (run / RUN).is_file()
     if begun:
         config = read_run(run).config
@@ -161,11 +154,11 @@ def write_row(
     gc.collect()
     if torch.cuda.is_available():  # what the graphs of training held is needed now
         torch.cuda.empty_cache()
-    row = _scored(run, name, seed, budget=budget, device=device, command=command, progress=progress)
+    row = _scored(run, name, seed, asked, budget=budget)
     path = row_file(folder, name, seed)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, {"format": FORMAT, "format_version": 1, **dataclasses.asdict(row)})
-    if not keep_models:
+    write_typed(path, row, name=FORMAT)
+    if not asked.options["keep_models"]:
         shutil.rmtree(run)
         with contextlib.suppress(OSError):  # others are in it
             run.parent.rmdir()
@@ -210,24 +203,21 @@ def _shrunk(config: Config, divisor: int) -> Config:
 
 def _steps_in(data: Path, config: Config, *, seconds: float, device: str) -> int:
     """About how many steps there is time for: a few are timed."""
-    where, corpus, training = training_device(device), Corpus(data, verify=False), config.training
+    where, corpus = training_device(device), Corpus(data, verify=False)
     tokens, took = timed_steps(data, config, device=where, enough=min(_PROBED, 0.1 * seconds))
     rate = tokens / took * (_CAPTURED if where.type == "cuda" else 1.0)
-    budgets = {"source_budget": training.source_tokens, "target_budget": training.target_tokens}
-    schedule = Schedule(corpus.lengths, **budgets, seed=training.seed, weights=corpus.weights)
-    return max(1, int(seconds * rate * schedule.steps_per_epoch / corpus.lengths.totals[1]))
+    an_epoch = Schedule.of(corpus, config.training).steps_per_epoch
+    return max(1, int(seconds * rate * an_epoch / corpus.lengths.totals[1]))
 
 
-def _scored(
-    run: Path, name: str, seed: int, *, budget: Budget, device: str, command: Sequence[str], progress: Report
-) -> Row:
+def _scored(run: Path, name: str, seed: int, asked: Asked, *, budget: Budget) -> Row:
     record = run_record(run, samples=0)
     text = validation_text(record)
     assert text.sources is not None, "a corpus has both sides"
     assert record.corpus is not None, "its text was just read"
-    translator = Translator.load(run, device=device)
-    likelihood = translator.likelihood(text.sources, text.references, report=progress)
-    outputs, _ = translator.measured(text.sources, options=SearchOptions(), report=progress)
+    translator = Translator.load(run, device=asked.device)
+    likelihood = translator.likelihood(text.sources, text.references, report=asked.report)
+    outputs, _ = translator.measured(text.sources, options=SearchOptions(), report=asked.report)
     bleu = bleu_counts(outputs, text.references)
     status, trained = read_status(run), read_metrics(run).train
     log_probability, subwords = likelihood["log_probability"], likelihood["subwords"]
@@ -246,10 +236,10 @@ def _scored(
         loss=700.0 if log_probability is None or not subwords else -log_probability / subwords,
         bleu=bleu.value,
         bleu_signature=bleu.signature,
-        device=device_name(training_device(device)),
+        device=device_name(training_device(asked.device)),
         date=datetime.now(UTC).date().isoformat(),
         heedful=__version__,
-        command=shlex.join(command),
+        command=shlex.join(asked.command),
     )
 
 
@@ -258,12 +248,7 @@ def read_rows(folders: Iterable[Path]) -> list[Row]:
     found: dict[tuple[str, int], Row] = {}
     for folder in folders:
         for path in sorted((folder / ROWS).glob("*.json")):
-            value = read_json(path, error=ReportError)
-            require_format(value, path, name=FORMAT, version=1, error=ReportError)
-            try:
-                row = typed(Row, value)
-            except ValueError as error:
-                raise ReportError(f"{path} is damaged: {error}") from None
+            row = read_typed(path, Row, name=FORMAT, error=ReportError)
             if row.name not in TABLE_3:
                 raise ReportError(f"{path} is of {row.name}, which is no row of Table 3")
             _require_same(next(iter(found.values()), row), row, path)

@@ -6,16 +6,14 @@ import math
 from collections.abc import Sequence
 from itertools import groupby
 
-import torch
-
-from heedful.background import Report
 from heedful.report.charts import Chart, Point, Series
 from heedful.reproduction import copying
 from heedful.reproduction.complexity import SIZES, Cost, Structure, crossing, growth, layer_costs, structures
 from heedful.reproduction.copying import WORDS, Copied, CopyPlan, copied
 from heedful.reproduction.drawing import chart_picture, shown
 from heedful.reproduction.layers import KERNEL, KINDS, NEIGHBOURHOOD
-from heedful.reproduction.records import Page, Record, markdown_table, new_record
+from heedful.reproduction.records import Asked, Found, Page, Record, markdown_table
+from heedful.training.setup import training_device
 
 _NOTE = "The line across: n = d. A dilated convolution costs what a convolution does."
 _COLOURS = {kind.name: f"line-{place}" for place, kind in enumerate(KINDS, start=1)}
@@ -26,24 +24,20 @@ _MEASURES = {
 }
 
 
-def measured_table1(
-    *, device: torch.device, miniature: bool, command: Sequence[str], report: Report, task: bool = True
-) -> Record:
-    """Everything that the page shows, of this machine; the task, which learns the same everywhere, may be left out."""
-    sizes = SIZES["miniature" if miniature else device.type]
-    plan = copying.MINIATURE if miniature else CopyPlan()
-    return new_record(
-        "table1",
-        device=device,
-        command=command,
-        costs=layer_costs(sizes, device=device, report=report),
-        structures=structures(sizes.structure),
-        copying=copied(plan, device=device, report=report) if task else [],
-        plan=[plan],
-    )
+def measured(asked: Asked) -> Found:
+    """Everything that the page shows, of this machine."""
+    device = training_device(asked.device)
+    sizes = SIZES["miniature" if asked.miniature else device.type]
+    plan = copying.MINIATURE if asked.miniature else CopyPlan()
+    return {
+        "costs": layer_costs(sizes, device=device, report=asked.report),
+        "structures": structures(sizes.structure),
+        "copying": copied(plan, device=device, report=asked.report),
+        "plan": [plan],
+    }
 
 
-def table1_page(records: Sequence[Record]) -> Page:
+def page(records: Sequence[Record]) -> Page:
     """The page; structures are the same everywhere and are taken from the first."""
     first = records[0]
     text = [

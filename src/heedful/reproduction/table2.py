@@ -13,13 +13,11 @@ from pathlib import Path
 
 from heedful.background import Report
 from heedful.data.corpus import Corpus
-from heedful.errors import HeedfulError, MissingExtraError, ScoreError, SearchError
+from heedful.errors import HeedfulError, MissingExtraError, ScoreError
 from heedful.evaluation.counts import bleu_counts, language_of, paper_bleu_counts
 from heedful.evaluation.translation_scores import TestSet, with_interval
-from heedful.model.devices import chosen_device
 from heedful.reproduction.paper_tables import TABLE_2
-from heedful.reproduction.records import Page, Record, markdown_table, new_record
-from heedful.runs.folder import model_folder
+from heedful.reproduction.records import Asked, Found, Page, Record, markdown_table, run_name
 from heedful.runs.lists import languages
 from heedful.runs.record import RunRecord, run_record, validation_text
 from heedful.search.translator import Translator
@@ -55,22 +53,16 @@ class Ours:
     cost: Cost
 
 
-def measured_table2(
-    runs: Sequence[Path],
-    *,
-    test: tuple[Path, Path] | None,
-    device: str,
-    command: Sequence[str],
-    report: Report,
-) -> Record:
+def measured(asked: Asked) -> Found:
     """Score each run, on the test text or else on its own validation text, and count what its training took."""
-    where = chosen_device(device, error=SearchError)
-    found = (_ours(place, Translator.load(place, device=device), test=test, report=report) for place in runs)
-    return new_record("table2", device=where, command=command, systems=found)
+    source, reference = asked.options["source"], asked.options["reference"]
+    test = (source, reference) if source else None
+    runs = ((place, Translator.load(place, device=asked.device)) for place in asked.places)
+    return {"systems": (_ours(place, translator, test=test, report=asked.report) for place, translator in runs)}
 
 
 def _ours(place: Path, translator: Translator, *, test: tuple[Path, Path] | None, report: Report) -> Ours:
-    folder, saved = model_folder(place), translator.saved
+    saved = translator.saved
     record = run_record(saved.run, samples=0)
     text, scored_on = _test_set(record, test)
     assert text.sources is not None, "what is to be translated is known"
@@ -84,7 +76,7 @@ def _ours(place: Path, translator: Translator, *, test: tuple[Path, Path] | None
     except (MissingExtraError, ScoreError):
         paper_bleu = None
     return Ours(
-        name=folder.name if folder.name != "averaged" else folder.parent.name,
+        name=run_name(place),
         trained_on=_trained_on(record),
         scored_on=scored_on,
         sentences=len(outputs),
@@ -133,7 +125,7 @@ def training_cost(record: RunRecord) -> Cost:
     return Cost(name, minutes or None, paid, true)
 
 
-def table2_page(records: Sequence[Record]) -> Page:
+def page(records: Sequence[Record]) -> Page:
     """The paper's rows, and ours."""
     ours = [one for record in records for one in record.rows("systems", Ours)]
     paper = [[one.name, *map(_number, (one.de, one.fr)), *map(_flops, (one.de_flops, one.fr_flops))] for one in TABLE_2]

@@ -12,18 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from heedful.background import Report
-from heedful.errors import HeedfulError, ScoreError, SearchError
-from heedful.evaluation.translation_scores import Score, with_interval
+from heedful.errors import HeedfulError, ScoreError
+from heedful.evaluation.translation_scores import Score, TestSet, with_interval
 from heedful.files import read_json
-from heedful.model.devices import chosen_device
-from heedful.parsing.trees import Tree, read_parses, read_trees, tree_of
+from heedful.parsing.trees import read_parses, read_trees
 from heedful.report.charts import Chart, Series
+from heedful.report.parses import measured_parses, trees_as_text, validation_trees
 from heedful.reproduction.drawing import chart_picture, shown
 from heedful.reproduction.paper_tables import TABLE_4
-from heedful.reproduction.records import Page, Record, markdown_table, new_record
-from heedful.runs.folder import model_folder
+from heedful.reproduction.records import Asked, Found, Page, Record, markdown_table, run_name
 from heedful.runs.models import read_model
-from heedful.runs.record import RunRecord, run_record, validation_text
+from heedful.runs.record import RunRecord, run_record
 from heedful.search.parser import Parser
 from heedful.tasks import PARSING
 from heedful.typed import typed
@@ -52,54 +51,44 @@ class Parsed:
     miniature: bool = False
 
 
-def measured_table4(
-    runs: Sequence[Path],
-    *,
-    reference: Path | None,
-    baseline: Path | None,
-    miniature: bool,
-    device: str,
-    command: Sequence[str],
-    report: Report,
-) -> Record:
+def measured(asked: Asked) -> Found:
     """Score each run, on the reference's words or else on its own validation trees, and the other parser's trees."""
+    reference, baseline = asked.options["reference"], asked.options["baseline"]
     if baseline is not None and reference is None:
         raise ScoreError(f"--baseline {baseline}: give the --reference that these are parses of")
-    where, most = chosen_device(device, error=SearchError), _FEW if miniature else None
-    gold = read_trees(reference) if reference else []
-    other = _of_others(baseline, gold, most) if baseline else []
+    most = _FEW if asked.miniature else None
+    gold = trees_as_text(read_trees(reference)) if reference else None
+    other = _of_others(baseline, gold.references, most) if baseline and gold else []
 
     def systems() -> Iterator[Parsed]:
         sizes: list[int | None] = []
-        for place in runs:
-            yield (one := _ours(place, gold, reference, most, device=device, report=report))
+        for place in asked.places:
+            yield (one := _ours(place, gold, reference, most, device=asked.device, report=asked.report))
             sizes.append(one.trees)
-        if baseline and reference:
+        if baseline and reference and gold:
             # Beside one run it is that run's baseline, of the same trees.
             trained = ("the same trees", sizes[0]) if len(sizes) == 1 else ("–", None)
-            count = len(gold if baseline.suffix == ".json" else gold[:most])
+            count = len(gold.references[: None if baseline.suffix == ".json" else most])
             name = baseline.stem
-            yield Parsed(name, name, *trained, reference.name, count, other, miniature=miniature)
+            yield Parsed(name, name, *trained, reference.name, count, other, miniature=asked.miniature)
 
-    return new_record("table4", device=where, command=command, systems=systems())
+    return {"systems": systems()}
 
 
 def _ours(
-    place: Path, given: list[Tree], reference: Path | None, most: int | None, *, device: str, report: Report
+    place: Path, given: TestSet | None, reference: Path | None, most: int | None, *, device: str, report: Report
 ) -> Parsed:
-    saved, folder = read_model(place), model_folder(place)
+    saved = read_model(place)
     record = run_record(saved.run, samples=0)
-    gold, scores = (given or _validation(record))[:most], dict[bool, list[Score]]()
+    test, scores = given or _validation(record), dict[bool, list[Score]]()
+    sentences, gold = (test.sources or [])[:most], test.references[:most]
     for constrained in (True, False):
         # Read again: a search makes a model's weights what it needs.
-        parser, outputs = Parser(read_model(place), device=device, constrained=constrained), list[str]()
-        for parses in parser.parses(tree.words for tree in gold):
-            outputs.append(str(parses[0]))
-            report("parsing" if constrained else "parsing, unconstrained", len(outputs), len(gold))
-        scores[constrained] = _scores(outputs, gold)
+        parser = Parser(read_model(place), device=device, constrained=constrained)
+        scores[constrained] = _scores(measured_parses(parser, sentences, report=report)[0], gold)
     trained_on, trees = _trained_on(record)
     return Parsed(
-        name=folder.name if folder.name != "averaged" else folder.parent.name,
+        name=run_name(place),
         kind="Transformer",
         trained_on=trained_on,
         trees=trees,
@@ -113,11 +102,11 @@ def _ours(
     )
 
 
-def _scores(outputs: Sequence[str], gold: Sequence[Tree]) -> list[Score]:
-    return [with_interval(one) for one in PARSING.counts(outputs, [str(tree) for tree in gold])]
+def _scores(outputs: Sequence[str], gold: Sequence[str]) -> list[Score]:
+    return [with_interval(one) for one in PARSING.counts(outputs, gold)]
 
 
-def _of_others(path: Path, gold: Sequence[Tree], most: int | None) -> list[Score]:
+def _of_others(path: Path, gold: Sequence[str], most: int | None) -> list[Score]:
     """The scores of parses that are there, or that `heedful evaluate --json` has written down."""
     if path.suffix != ".json":
         return _scores(read_parses(path, len(gold))[:most], gold[:most])
@@ -130,12 +119,10 @@ def _of_others(path: Path, gold: Sequence[Tree], most: int | None) -> list[Score
         raise ScoreError(f"{path}: {error}; give trees, or what `heedful evaluate --json` says of them") from None
 
 
-def _validation(record: RunRecord) -> list[Tree]:
+def _validation(record: RunRecord) -> TestSet:
     try:
-        text = validation_text(record)
-        pairs = zip(text.references, text.sources or [], strict=True)
-        return [tree_of(symbols.split(" "), words.split(" ")) for symbols, words in pairs]
-    except (HeedfulError, ValueError) as error:  # such as a label that never came in training, and has no id
+        return validation_trees(record)
+    except HeedfulError as error:
         raise ScoreError(f"{record.folder}, validation trees: {error}; give --reference to score it on") from None
 
 
@@ -150,7 +137,7 @@ def _trained_on(record: RunRecord) -> tuple[str, int | None]:
     return ", ".join(told), sum(one.kept for one in texts if one.weight >= 1) or None
 
 
-def table4_page(records: Sequence[Record]) -> Page:
+def page(records: Sequence[Record]) -> Page:
     """The paper's rows, ours, and a curve where there are treebanks of several sizes."""
     systems = [one for record in records for one in record.rows("systems", Parsed)]
     signatures = {score.signature for one in systems for score in one.scores[:1]}

@@ -130,11 +130,6 @@ def config_of(place: Path) -> Config:
     return Config(model=config.model, search=config.search)
 
 
-def task_of(place: Path | str) -> str:
-    """What a model has learned, by the names of `heedful.tasks`."""
-    return read_run(_run_and_weights(place)[0]).task
-
-
 def _run_and_weights(model: Path | str) -> tuple[Path, Path | None]:
     """The run folder of a model, and the folder of its weights if that is what was named."""
     place = model_folder(model)

@@ -45,19 +45,14 @@ _EMOJI = (
 )
 _EMOJIS = re.compile(f"(?:{_EMOJI}[\ufe0f\u20e3]?(?:\u200d?{_EMOJI}\ufe0f?)*|[0-9#*]\ufe0f\u20e3)+")
 _PLAIN = {
-    "’": "'",
-    "‘": "'",
-    "‛": "'",
-    "“": '"',
-    "”": '"',
-    "„": '"',
-    "«": '"',
-    "»": '"',
+    **dict.fromkeys("’‘‛", "'"),
+    **dict.fromkeys("“”„«»", '"'),
+    **dict.fromkeys("—–‐‑−", "-"),
+    **dict.fromkeys("\xad\u200b\u2060\ufeff", ""),
     "…": "...",
-    "—": "-",
-    "–": "-",
+    "⁄": "/",
+    "ﬁ": "fi",
 }
-_PLAIN |= {"\xad": "", "\u200b": "", "\u2060": "", "\ufeff": "", "‐": "-", "‑": "-", "−": "-", "⁄": "/", "ﬁ": "fi"}
 """What a character that a model does not know is replaced by rather than carried."""
 
 

@@ -140,20 +140,14 @@ class _Reader(HTMLParser):
     def handle_entityref(self, name: str) -> None:
         self._add("entity")
 
-    def handle_charref(self, name: str) -> None:
-        self._add("entity")
-
     def handle_comment(self, data: str) -> None:
         self._add("other")
 
     def handle_decl(self, decl: str) -> None:
         self._add("other")
 
-    def handle_pi(self, data: str) -> None:
-        self._add("other")
-
-    def unknown_decl(self, data: str) -> None:
-        self._add("other")
+    handle_charref = handle_entityref
+    handle_pi = unknown_decl = handle_comment
 
     def taken_apart(self) -> Markup:
         """The document, once it is read."""

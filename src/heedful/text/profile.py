@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heedful.errors import TextError
-from heedful.files import read_json, require_format, write_json
+from heedful.files import read_typed, write_typed
 from heedful.text.sentences import Split, sentence_ends
-from heedful.typed import typed
 
 PROFILE = "profile.json"
 _FORMAT = "heedful text profile"
@@ -160,22 +159,15 @@ def given_away(profile: Profile) -> Profile:
 
 def write_profile(folder: Path, profile: Profile) -> None:
     """Write the profile into the folder of a corpus or of a model."""
-    value = {"format": _FORMAT, "format_version": 1, **dataclasses.asdict(profile)}
-    write_json(folder / PROFILE, value, indent=None)
+    write_typed(folder / PROFILE, profile, name=_FORMAT, indent=None)
 
 
 def read_profile(folder: Path) -> Profile | None:
     """The profile of a corpus or a model; None where there is none, as before there were profiles."""
-    path = folder / PROFILE
     try:
-        value = read_json(path, error=TextError)
+        return read_typed(folder / PROFILE, Profile, name=_FORMAT, error=TextError)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    require_format(value, path, name=_FORMAT, version=1, error=TextError)
-    try:
-        return typed(Profile, value)
-    except ValueError as problem:
-        raise TextError(f"{path} is damaged: {problem}") from None
 
 
 class LanguageCheck:

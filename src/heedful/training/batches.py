@@ -67,13 +67,7 @@ class Batches:
     ) -> None:
         self.corpus, self._device, self._world = corpus, device, world
         self._layout = layout
-        self.schedule = Schedule(
-            corpus.lengths,
-            source_budget=training.source_tokens,
-            target_budget=training.target_tokens,
-            seed=training.seed if seed is None else seed,
-            weights=corpus.weights,
-        )
+        self.schedule = Schedule.of(corpus, training, seed=seed)
         self.longest = max(longest, corpus.lengths.longest)
         self.micro_batches = training.micro_batches
 
