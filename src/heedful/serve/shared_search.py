@@ -16,9 +16,12 @@ from heedful.search.translator import Translator
 from heedful.serve.engine_thread import EngineThread, Job, Live, Results
 from heedful.symbols import END
 
+_MOST_TOKENS = 400
+"""Of a batch: larger ones are hardly faster, and whoever comes meanwhile waits for its end, 0.2 seconds on one core."""
+
 
 class StaticBatches:
-    """CTranslate2 in the place of an engine and of what makes it: whatever waits is translated as one batch."""
+    """CTranslate2 in the place of an engine and of what makes it: a turn is a batch."""
 
     def __init__(self, search: CTranslate2Search) -> None:
         self._search = search
@@ -38,6 +41,10 @@ class StaticBatches:
     @property
     def inside(self) -> list[Sentence]:
         return []
+
+    @property
+    def most_tokens(self) -> int:
+        return _MOST_TOKENS
 
     def room(self, waiting: int) -> int:
         return min(waiting, self.slots)
