@@ -57,6 +57,11 @@ class ServedModel:
     def shared(self) -> Shared:
         return Shared.of(self.translator)
 
+    @property
+    def engine(self) -> str:
+        """What computes most translations, as it is called by those who made it."""
+        return "CTranslate2" if self.shared.batches else "PyTorch"
+
     def detection(self, text: str) -> float:
         """How much a text looks like what this model translates, from 0 to 1: by its most frequent words."""
         profile, words = self.translator.saved.profile, text.lower().split()
