@@ -34,7 +34,7 @@ CEILINGS = {
     "cli": (29, 4390),
     "demo": (5, 630),
     "reproduction": (16, 2540),
-    "serve": (16, 2120),
+    "serve": (16, 2130),
     "report": (11, 1760),
     "export": (4, 370),
     "planning": (6, 1110),
@@ -48,7 +48,7 @@ CEILINGS = {
     "text": (15, 2880),
     "evaluation": (7, 830),
     "parsing": (5, 570),
-    "by themselves": (10, 1280),
+    "by themselves": (10, 1290),
 }
 LONGEST_FILE = 400
 # The door of the library re-exports from everywhere; any room may read the version it holds.

@@ -150,6 +150,8 @@ class Service:
         if not fits:
             asked = f"from {source or 'any language'!r:.40} to {target or 'any language'!r:.40}"
             raise ServeError(f"there is no model {asked}: there is {self._known()}", status=400)
+        if len({model.languages.source for model in fits}) == 1:
+            return fits[0]
         language = self.detections(text, among=fits)[0][0]
         return next(model for model in fits if model.languages.source == language)
 
