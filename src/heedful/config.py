@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import difflib
+import functools
 import json
 import operator
 import re
@@ -53,7 +54,7 @@ class Rule:
             return "one of " + ", ".join(f'"{choice}"' for choice in self.choices)
         return " and ".join(f"{word} {bound:,}" for word, bound in self._bounds)
 
-    @property
+    @functools.cached_property
     def _bounds(self) -> list[tuple[str, float]]:
         return [(word, at) for word in _BOUNDS if (at := getattr(self, word.replace(" ", "_"))) is not None]
 
@@ -200,9 +201,14 @@ def _relations(section: str, values: Mapping[str, Any]) -> list[tuple[tuple[str,
     return problems
 
 
+@functools.cache
+def _fields(section: type) -> dict[str, dataclasses.Field[Any]]:
+    return {item.name: item for item in dataclasses.fields(section)}
+
+
 def bad_value(section: type, key: str, value: Any) -> str | None:
     """What a setting must be, where this value is not that."""
-    item = next(item for item in dataclasses.fields(section) if item.name == key)
+    item = _fields(section)[key]
     rule: Rule = item.metadata["rule"]
     wanted = type(item.default)
     fits = type(value) is wanted or (wanted is float and isinstance(value, (int, float)) and type(value) is not bool)

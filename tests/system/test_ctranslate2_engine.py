@@ -275,3 +275,45 @@ def test_a_server_translates_whatever_waits_as_a_batch(exact: heedful.Translator
         question = {"text": "The contract is ready.", "glossary": {"contract": "Kontrakt"}}
         assert b"Kontrakt" in own.ask("POST", "/api/stream", question).body.splitlines()[-1]
         assert own.ask("POST", "/api/attention", {"text": "A dog."}).status == 200
+
+
+def test_a_server_takes_torch_for_whoever_wants_what_it_alone_has(
+    small: heedful.Translator, torch_: heedful.Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests import serving
+
+    auto = heedful.load(DEFAULT_MODEL, engine="auto", device="cpu", threads=1)
+    spoken = auto.saved.description.languages
+    assert spoken is not None
+    model = serving.ServedModel("auto", auto, spoken, auto.options)
+    assert model.engine == "CTranslate2"
+
+    def refused(*_: Any) -> None:
+        raise AssertionError("this is CTranslate2's")
+
+    with serving.running(model) as own:
+        (expected,) = small.translate(["The old house was sold last year."])
+        question = {"text": "The old house was sold last year."}
+        with monkeypatch.context() as patch:
+            patch.setattr("heedful.search.engine.Engine.turn", refused)
+            (found,) = own.ask("POST", "/api/translate", question).json["results"]
+            assert found["translations"][0]["text"] == expected
+        monkeypatch.setattr("heedful.search.ctranslate2_search.CTranslate2Search.search", refused)
+        *beams, last = map(json.loads, own.ask("POST", "/api/stream", question).body.splitlines())
+        assert len(beams) > 1, "whoever wants to see them grow does"
+        assert last["result"]["results"][0]["translations"][0]["text"] == torch_.translate([question["text"]])[0]
+        (found,) = own.ask("POST", "/api/translate", {**question, "prefix": "Im letzten"}).json["results"]
+        assert found["translations"][0]["text"].startswith("Im letzten")
+
+
+def test_a_server_without_ctranslate2_has_torch_for_everybody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests import serving
+
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    said: list[str] = []
+    auto = heedful.Translator(known_model(DEFAULT_MODEL), engine="auto", device="cpu", notice=said.append)
+    assert auto.saved.description.languages is not None
+    model = serving.ServedModel("auto", auto, auto.saved.description.languages, auto.options)
+    assert (model.shared.batches, model.engine) == (None, "PyTorch")
+    assert "PyTorch translates, and not CTranslate2: " in said[-1]

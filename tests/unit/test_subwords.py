@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
+import itertools
 import json
 import os
 import subprocess
 import sys
 import unicodedata
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +84,33 @@ def test_forgetting_cached_words_changes_nothing(subwords: Subwords, monkeypatch
     before = [ids.tolist() for ids in subwords.encode(LINES)]
     monkeypatch.setattr(module, "CACHED_WORDS", 0)
     assert [ids.tolist() for ids in subwords.encode(LINES)] == before
+
+
+class _Mallinfo2(ctypes.Structure):
+    _fields_ = [(f"field_{number}", ctypes.c_size_t) for number in range(10)]
+
+
+def _bytes_of_c() -> int:
+    """What the C library has given out: Python's own count does not know of what `tokenizers` keeps."""
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "mallinfo2"):
+        pytest.skip("only glibc 2.33 and later counts what it gave out")
+    libc.mallinfo2.restype = _Mallinfo2
+    return libc.mallinfo2().field_7  # uordblks: in use, all arenas together
+
+
+def test_words_that_are_forgotten_take_no_memory_in_a_thread(
+    subwords: Subwords, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subwords, "cached_words", 10)
+    words = ["".join(letters) for letters in itertools.islice(itertools.product("abcdefghij", repeat=4), 5000)]
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(subwords.encode, words[:100]).result()
+        before = _bytes_of_c()
+        for word in words[100:]:
+            thread.submit(subwords.encode, [word]).result()
+        kept = _bytes_of_c() - before
+    assert kept < 10 * len(words), f"{kept / len(words):.0f} bytes of each word are kept"
 
 
 @pytest.mark.parametrize("threads", ["1", "2", "5"])

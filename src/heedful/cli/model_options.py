@@ -54,7 +54,7 @@ class ModelOptions:
     engine: Annotated[EngineName | None, _MORE_MODEL] = None
     """What computes: torch; ctranslate2, on a CPU in int8 and several times as fast (`pip install
     'heedful[ctranslate2]'`); or auto, ctranslate2 where it is there and can do all that is asked for. Without it the
-    environment variable HEEDFUL_ENGINE is asked, or else `heedful translate` takes auto and other commands torch."""
+    environment variable HEEDFUL_ENGINE is asked, or else `translate` and `serve` take auto and other commands torch."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -78,7 +78,9 @@ def serve(
             raise ServeError(f"--model {min(doubled)} was given twice")
         service = Service(models, queue_tokens=queue_tokens, most_characters=most_characters)
         service.warm_up()
-        names = ", ".join(f"{one.name} ({one.languages.source} to {one.languages.target})" for one in models)
+        names = ", ".join(
+            f"{one.name} ({one.languages.source} to {one.languages.target}, {one.engine})" for one in models
+        )
         place = f"http://{'[' + host + ']' if ':' in host else host}:{sock.getsockname()[1]}/"
         if not keys and sock.getsockname()[0] not in ("127.0.0.1", "::1"):
             say(f"whoever reaches {host} may ask: --keys lets in those who have one")
@@ -123,7 +125,7 @@ def _served(name: str, running: RunningOptions, *, beam_size: int | None) -> Ser
     from heedful.runs.lists import languages
     from heedful.serve.service import ServedModel
 
-    translator = dataclasses.replace(running, model=name).translator()
+    translator = dataclasses.replace(running, model=name).translator(engine="auto")
     spoken = languages(translator.saved.description) or Languages("source", "target")
     options = translator.options
     if beam_size is not None:

@@ -154,13 +154,12 @@ class CTranslate2Search:
         refused = refusals(options)
         if refused and self._only:
             raise SearchError(f"the engine ctranslate2 cannot do {', '.join(refused)}: take the engine auto or torch")
-        # Where the model must say what it would not, the best may come long after the first have ended.
-        if refused or (options.min_length and not self._only) or self._engine is None:
+        if refused or self._engine is None:
             yield from self._torch().search(sentences, options)
             return
         ordered = sorted(sentences, key=lambda sentence: -len(sentence.source))
-        left = [sentence for sentence in ordered if not self._takes(sentence, options)]
-        ordered = [sentence for sentence in ordered if self._takes(sentence, options)]
+        left = [sentence for sentence in ordered if not self.takes(sentence, options)]
+        ordered = [sentence for sentence in ordered if self.takes(sentence, options)]
         size = max(1, min(self.batch_size, -(-len(ordered) // self._threads)))
         batches = (ordered[first : first + size] for first in range(0, len(ordered), size))
         begun = deque(self._begun(batch, options) for batch in itertools.islice(batches, 2 * self._threads))
@@ -197,12 +196,19 @@ class CTranslate2Search:
         )
         return list(zip(batch, results, strict=True))
 
-    def _takes(self, sentence: Sentence, options: SearchOptions) -> bool:
+    @property
+    def can_be_had(self) -> bool:
+        """Whether CTranslate2 has the model, which is loaded; where not, torch translates."""
+        return self._engine is not None
+
+    def takes(self, sentence: Sentence, options: SearchOptions) -> bool:
         """Whether CTranslate2 is asked; torch takes the rest, or says what is wrong with it."""
         limit = self._limit(sentence, options)
         longest = max(len(sentence.source), limit) + 1
         fits = longest <= (self.most_positions or POSITIONS) and len(sentence.prefix) <= limit
-        return fits and self._is_text(sentence.prefix) and (self._only or not sentence.prefix)
+        # Where the model must say what it would not, the best may come long after the first have ended.
+        free = self._only or not (sentence.prefix or options.min_length)
+        return fits and self._is_text(sentence.prefix) and free
 
     def _limit(self, sentence: Sentence, options: SearchOptions) -> int:
         limits = options.limit(len(sentence.source)), sentence.limit, self.most_positions and self.most_positions - 1

@@ -139,6 +139,10 @@ class Engine:
     def slots(self) -> int:
         return len(self._inside)
 
+    @property
+    def most_tokens(self) -> None:
+        """Of the sources of a turn: there is no limit, a turn is one step however many there are."""
+
     def room(self, waiting: int) -> int:
         """How many of so many that wait to give to the next turn: none before an eighth of the slots is free."""
         free = self._inside.count(None)

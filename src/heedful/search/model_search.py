@@ -142,7 +142,9 @@ class ModelSearch:
     def shared_engine(self, sentence: Sentence, options: SearchOptions) -> Engine:
         """The engine, kept, for sentences like this one of people who know nothing of each other."""
         source_positions = _class(sentence) if self.device.type == "cuda" else max(_class(sentence), _SHARED_CLASS)
-        return self._kept_engine(source_positions, replace(options, n_best=1, glossary=()), [sentence])
+        if options.n_best != 1 or options.glossary:
+            options = replace(options, n_best=1, glossary=())
+        return self._kept_engine(source_positions, options, [sentence])
 
     @property
     def shared_lengths(self) -> tuple[int, ...]:

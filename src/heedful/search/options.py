@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -92,6 +93,7 @@ class SearchOptions(SearchConfig):
         return replace(self, method="greedy", beam_size=1, n_best=1)
 
 
+@functools.cache
 def rule_of(name: str) -> tuple[Any, Rule]:
     """The default of an option, and what it means and allows."""
     item = next(item for item in dataclasses.fields(SearchOptions) if item.name == name)

@@ -1,4 +1,4 @@
-"""The one thread that owns torch: sentences of all jobs are decoded side by side, one of each job in turn.
+"""The one thread that owns torch: sentences of all jobs are decoded side by side, those of the job that is due first.
 
 A job is what one request asks for. Its text is taken apart and put together in a thread of its own; what a model must
 compute for it is given to this thread. Whoever has gone is forgotten at the next turn. A fault fails the jobs that were
@@ -7,7 +7,9 @@ being decoded, and nobody else; the third within a minute ends the service, sinc
 
 from __future__ import annotations
 
+import bisect
 import contextlib
+import math
 import queue
 import threading
 import time
@@ -27,6 +29,10 @@ _SECONDS_BETWEEN_LOOKS = 0.1
 _FAULTS, _WITHIN_SECONDS = 3, 60.0
 _KEPT_FREE = 8
 """One in so many slots is kept from a job that has all others: whoever comes next does not wait for it."""
+_PATIENCE = 20
+"""A job is due after so many times the seconds it takes alone: little goes before much, and nobody waits for ever."""
+_LEAST_OF_BATCH = 5
+"""Jobs share a batch up to this part of the largest, or half of all that waits: the rest need not wait for its end."""
 _MEMORY = 0.99
 """How much a turn counts beside the one after it, where speed is measured."""
 _LONGEST_WAIT = 60
@@ -47,7 +53,8 @@ class Job:
         default_factory=queue.SimpleQueue
     )
     waiting: dict[Slots, deque[Sentence]] = field(default_factory=dict)
-    admitted: bool = False
+    due: float = math.inf
+    """When it should be finished; infinity before it is admitted."""
     ended: BaseException | None = None
     """Why nothing more will come: it is finished, given up or failed."""
     looked: float = 0.0
@@ -87,6 +94,9 @@ class Slots(Protocol):
     @property
     def inside(self) -> list[Sentence]: ...
 
+    @property
+    def most_tokens(self) -> int | None: ...  # of the sources of a turn, where it ends when all are finished
+
     def room(self, waiting: int) -> int: ...
 
     def turn(self, new: Sequence[Sentence] = (), *, dropped: Collection[Sentence] = ()) -> Results: ...
@@ -112,7 +122,7 @@ class EngineThread:
         self._news = threading.Condition()
         self._arrivals: list[_Arrival] = []
         self._calls: deque[_Call] = deque()
-        self._lanes: dict[Slots, tuple[Shareable, SearchOptions, deque[Job]]] = {}
+        self._lanes: dict[Slots, tuple[Shareable, SearchOptions, list[Job]]] = {}
         self._owners: dict[Sentence, Job] = {}
         self._tokens, self._recent = 0, [1.0, 0.01]  # subwords and seconds, the last ones counted most
         self._stopped = False
@@ -161,12 +171,13 @@ class EngineThread:
         tokens = sum(len(sentence.source) + 1 for sentence in arrival.sentences)
         with self._news:
             self._require_alive(arrival.job)
-            if not arrival.job.admitted and self._tokens and self._tokens + tokens > self._most_tokens:
+            if arrival.job.due == math.inf and self._tokens and self._tokens + tokens > self._most_tokens:
                 self._metrics.rejected.inc()
                 raise BusyError(
                     "too much is being translated already: try again later", retry_after=self.seconds_to_wait
                 )
-            arrival.job.admitted = True
+            if arrival.job.due == math.inf:
+                arrival.job.due = time.monotonic() + _PATIENCE * tokens * self._seconds_of_token
             self._tokens += tokens
             self._owners |= dict.fromkeys(arrival.sentences, arrival.job)
             self._arrivals.append(arrival)
@@ -198,8 +209,12 @@ class EngineThread:
     @property
     def seconds_to_wait(self) -> int:
         """After which what waits now will be done, about."""
+        return int(min(max(self._tokens * self._seconds_of_token, 1), _LONGEST_WAIT))
+
+    @property
+    def _seconds_of_token(self) -> float:
         tokens, seconds = self._recent
-        return int(min(max(self._tokens * seconds / max(tokens, 1e-9), 1), _LONGEST_WAIT))
+        return seconds / max(tokens, 1e-9)
 
     def stop(self) -> None:
         """End the thread; jobs that are not finished fail."""
@@ -256,9 +271,9 @@ class EngineThread:
         try:
             for sentence in arrival.sentences:
                 engine = arrival.search.shared_engine(sentence, arrival.options)
-                *_, jobs = self._lanes.setdefault(engine, (arrival.search, arrival.options, deque()))
+                *_, jobs = self._lanes.setdefault(engine, (arrival.search, arrival.options, []))
                 if job not in jobs:
-                    jobs.append(job)
+                    bisect.insort(jobs, job, key=lambda one: one.due)
                 job.waiting.setdefault(engine, deque()).append(sentence)
         except Exception as error:  # of this job alone: too long a source, no memory for it
             job.end(error)
@@ -288,10 +303,7 @@ class EngineThread:
         """One turn of an engine; the subwords of the sources that were finished."""
         search, _, jobs = self._lanes[engine]
         dropped = {one for one in engine.inside if self._owners[one].ended is not None}
-        held = Counter(self._owners[one] for one in engine.inside)
-        most = engine.slots - engine.slots // _KEPT_FREE
-        ready = sum(min(len(job.waiting[engine]), max(0, most - held[job])) for job in jobs)
-        new = [self._next(engine, jobs, held, most) for _ in range(engine.room(ready))]
+        new = self._next(engine, jobs)
         if not new and not engine.inside:
             return 0
         inside = [*engine.inside, *new]
@@ -311,15 +323,25 @@ class EngineThread:
         self._show(engine)
         return sum(len(sentence.source) + 1 for sentence, _ in finished)
 
-    def _next(self, engine: Slots, jobs: deque[Job], held: Counter[Job], most: int) -> Sentence:
-        """A sentence of the job whose turn it is; one that holds so many slots already is passed over."""
-        while held[job := jobs.popleft()] >= most:
-            jobs.append(job)
-        sentence = job.waiting[engine].popleft()
-        held[job] += 1
-        if job.waiting[engine]:
-            jobs.append(job)
-        return sentence
+    def _next(self, engine: Slots, jobs: list[Job]) -> list[Sentence]:
+        """The sentences that go in now; jobs of which none is left waiting are taken from the list."""
+        held = Counter(self._owners[one] for one in engine.inside)
+        most = engine.slots - engine.slots // _KEPT_FREE
+        ready = sum(min(len(job.waiting[engine]), max(0, most - held[job])) for job in jobs)
+        room, most_tokens = engine.room(ready), engine.most_tokens or math.inf
+        alone = most_tokens * (1 - 1 / _KEPT_FREE)
+        together = min(max(most_tokens / _LEAST_OF_BATCH, self._tokens / 2), most_tokens)
+        new, tokens = list[Sentence](), 0
+        for job in jobs:
+            waiting = job.waiting[engine]
+            while waiting and len(new) < room and held[job] < most:
+                with_it = tokens + len(waiting[0].source) + 1
+                if new and with_it > (alone if held[job] == len(new) else together):
+                    break
+                new.append(waiting.popleft())
+                tokens, held[job] = with_it, held[job] + 1
+        jobs[:] = [job for job in jobs if job.waiting[engine]]
+        return new
 
     def _show(self, engine: Slots) -> None:
         """Let those see their hypotheses who want to, ten times a second at most."""

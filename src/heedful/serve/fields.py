@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,8 @@ MOST_BYTES = 1 << 20
 _SECONDS_TO_SEND = 30
 """For a client to send its body."""
 _MOST_FIELDS = 1000
+_HALF = re.compile("[\ud800-\udfff]")
+"""Of a character, in UTF-16."""
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 
@@ -72,7 +75,7 @@ class Fields:
         found = self._values.get(name, [])
         if not all(isinstance(value, str) for value in found):
             raise ServeError(f"{name}: must be text, or a list of texts", status=400)
-        if any("\ud800" <= one <= "\udfff" for text in found for one in text):
+        if any(map(_HALF.search, found)):
             raise ServeError(f"{name}: holds half of a character, a lone surrogate", status=400)
         return found
 

@@ -16,6 +16,8 @@ LOG = logging.getLogger("heedful.serve")
 
 def log(level: int, event: str, **facts: Any) -> None:
     """Write one line."""
+    if not LOG.isEnabledFor(level):
+        return
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     LOG.log(level, json.dumps({"time": now, "event": event, **facts}))
 

@@ -57,6 +57,11 @@ class ServedModel:
     def shared(self) -> Shared:
         return Shared.of(self.translator)
 
+    @property
+    def engine(self) -> str:
+        """What computes most translations, as it is called by those who made it."""
+        return "CTranslate2" if self.shared.batches else "PyTorch"
+
     def detection(self, text: str) -> float:
         """How much a text looks like what this model translates, from 0 to 1: by its most frequent words."""
         profile, words = self.translator.saved.profile, text.lower().split()
@@ -145,6 +150,8 @@ class Service:
         if not fits:
             asked = f"from {source or 'any language'!r:.40} to {target or 'any language'!r:.40}"
             raise ServeError(f"there is no model {asked}: there is {self._known()}", status=400)
+        if len({model.languages.source for model in fits}) == 1:
+            return fits[0]
         language = self.detections(text, among=fits)[0][0]
         return next(model for model in fits if model.languages.source == language)
 

@@ -40,7 +40,9 @@ class Wanted:
     def options(self, base: SearchOptions) -> SearchOptions:
         if self.n_best > base.beam_size:
             raise ServeError(f"{self.n_best} translations of a text: at most {base.beam_size} here", status=400)
-        return replace(base, n_best=self.n_best, glossary=self.glossary, max_length=self.max_length)
+        asked = {"n_best": self.n_best, "glossary": self.glossary, "max_length": self.max_length}
+        same = all(getattr(base, name) == value for name, value in asked.items())  # of most, and checked already
+        return base if same else replace(base, **asked)
 
 
 def translations(translator: Translator, wanted: Wanted, base: SearchOptions) -> list[list[Translation]]:

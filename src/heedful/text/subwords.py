@@ -253,6 +253,8 @@ class _WordCache(dict[str, bytes]):
     def __init__(self, bpe: models.Model, dtype: type[np.uint16] | type[np.uint32]) -> None:
         super().__init__()
         self._bpe, self._dtype = bpe, dtype
+        # It would remember 10,000 words more, and as many in each thread that asks, for nothing: none is asked twice.
+        bpe._resize_cache(0)  # pyright: ignore[reportAttributeAccessIssue]
         self._symbols = dict(enumerate(_byte_symbols()))
 
     def __missing__(self, word: str) -> bytes:
