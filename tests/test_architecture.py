@@ -36,7 +36,7 @@ CEILINGS = {
     "reproduction": (16, 2540),
     "serve": (16, 2080),
     "report": (11, 1760),
-    "export": (4, 370),
+    "export": (4, 480),
     "planning": (6, 1110),
     "training": (12, 1950),
     "search": (22, 4470),
