@@ -36,7 +36,7 @@ CEILINGS = {
     "reproduction": (16, 2520),
     "serve": (16, 2130),
     "report": (12, 1830),
-    "export": (4, 370),
+    "export": (4, 480),
     "planning": (6, 1100),
     "training": (12, 1945),
     "search": (22, 4480),

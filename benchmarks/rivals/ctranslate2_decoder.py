@@ -8,11 +8,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from rivals.engine import END, PAD, START, Engine, Search, Sizes
+from rivals.engine import PAD, START, Engine, Search, Sizes
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "src"))  # this runs in an environment without heedful
 
-from heedful.export.ctranslate2_model import NEVER, fill_layer
+from heedful.config import ModelConfig
+from heedful.export.ctranslate2_model import model_variables, write_model, write_vocabularies
 
 
 def build(sizes: Sizes, *, device: str, half: bool, compute_type: str) -> Engine:
@@ -42,11 +43,13 @@ def _engine(
 ) -> Engine:
     import ctranslate2  # pyright: ignore[reportMissingImports]
 
-    spec = _specification(weights, sizes, positions=positions, forbid=forbid)
+    shape: dict[str, Any] = {name: getattr(sizes, name) for name in ("d_model", "d_ff", "num_heads")}
+    config = ModelConfig(**shape, encoder_layers=sizes.layers, decoder_layers=sizes.layers)
+    words = [str(number) for number in range(sizes.vocab_size)]
     with tempfile.TemporaryDirectory() as folder:
-        spec.validate()
-        spec.optimize()
-        spec.save(folder)
+        never = (PAD, START) if forbid else ()
+        write_model(Path(folder), model_variables(weights, config, never=never, positions=positions))
+        write_vocabularies(Path(folder), words, words, words)
         compute_type = "bfloat16" if half and compute_type == "float32" else compute_type
         threads = {"inter_threads": 1, "intra_threads": 1}
         translator = ctranslate2.Translator(folder, device=device, compute_type=compute_type, **threads)
@@ -54,7 +57,7 @@ def _engine(
     def decode(sources: list[list[int]], search: Search) -> list[list[int]]:
         width = max(len(source) for source in sources) + 1
         results = translator.translate_batch(
-            [[str(word) for word in [*source, END]] for source in sources],
+            [[str(word) for word in source] for source in sources],
             max_batch_size=search.batch,
             beam_size=search.beam_size,
             min_decoding_length=search.forced_steps,
@@ -65,38 +68,6 @@ def _engine(
         return [[int(token) for token in result.hypotheses[0]] for result in results]
 
     return Engine(sum(w.size for w in weights.values()), {"ctranslate2": ctranslate2.__version__}, decode)
-
-
-def _specification(weights: dict[str, Any], sizes: Sizes, *, positions: int, forbid: bool) -> Any:
-    import numpy as np
-    from ctranslate2.specs import Activation, TransformerSpec  # pyright: ignore[reportMissingImports]
-
-    layers = (sizes.layers, sizes.layers)
-    spec: Any = TransformerSpec.from_config(layers, sizes.num_heads, pre_norm=False, activation=Activation.RELU)
-    words = [str(number) for number in range(sizes.vocab_size)]
-    spec.register_source_vocabulary(words)
-    spec.register_target_vocabulary(words)
-    spec.config.bos_token, spec.config.eos_token, spec.config.unk_token = words[START], words[END], words[PAD]
-    spec.config.decoder_start_token = words[START]
-    spec.encoder.embeddings[0].weight = weights["embedding.weight"]
-    spec.decoder.embeddings.weight = spec.decoder.projection.weight = weights["embedding.weight"]
-    if forbid:
-        spec.decoder.projection.bias = np.zeros(sizes.vocab_size, np.float32)
-        spec.decoder.projection.bias[[PAD, START]] = NEVER
-    table = _sinusoids(positions, sizes.d_model)  # the built-in table is another one
-    for side, stack in (("encoder", spec.encoder), ("decoder", spec.decoder)):
-        stack.scale_embeddings = True
-        stack.position_encodings.encodings = table
-        for number, layer in enumerate(stack.layer):
-            fill_layer(layer, weights, f"{side}.layers.{number}", d_model=sizes.d_model)
-    return spec
-
-
-def _sinusoids(positions: int, d_model: int) -> Any:
-    import numpy as np
-
-    angles = np.arange(positions)[:, None] / 10000 ** (np.arange(0, d_model, 2) / d_model)
-    return np.stack([np.sin(angles), np.cos(angles)], -1).reshape(positions, d_model).astype(np.float32)
 
 
 def _random_weights(sizes: Sizes) -> dict[str, Any]:

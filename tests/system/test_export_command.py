@@ -5,15 +5,20 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import ctranslate2
+import numpy as np
 import pytest
 import torch
+from safetensors.numpy import load_file as load_arrays
+from safetensors.numpy import save_file
 from safetensors.torch import load_file
 from tests.commands import run_here
 from tests.system.test_bundled_models import PINNED
@@ -25,7 +30,11 @@ from heedful import Config, ModelConfig, Transformer
 from heedful.errors import CheckpointError, ExportError
 from heedful.export.ctranslate2_model import write_ctranslate2
 from heedful.export.marian_model import write_marian
-from heedful.runs.saved import SavedModel
+from heedful.files import sha256
+from heedful.model.embeddings import positional_encoding
+from heedful.runs.descriptions import read_state, write_state
+from heedful.runs.folder import bundled_models
+from heedful.runs.saved import SavedModel, known_model
 from heedful.symbols import END, PAD, START
 from heedful.text.subwords import Subwords
 
@@ -33,6 +42,7 @@ LINES = [" ".join(words) for words in toy_sentences(60, seed=5)]
 SIZES: dict[str, Any] = {"d_model": 32, "d_ff": 48, "num_heads": 4, "encoder_layers": 3, "decoder_layers": 2}
 VARIANTS = {"plain": {}, "learned positions": {"positions": "learned", "max_positions": 64}, "two vocabularies": {}}
 NAME = "en-de-small"
+WIDE = "encoder.layers.0.feed_forward.w_1.weight"
 
 
 def saved(*, two: bool = False, **changes: Any) -> SavedModel:
@@ -241,22 +251,54 @@ def test_a_place_that_cannot_be_an_export_is_named(
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
-def test_the_benchmarks_can_fill_layers_without_torch() -> None:
+def test_the_benchmarks_can_write_models_without_torch() -> None:
     code = "import sys; sys.modules.update(torch=None, tokenizers=None, safetensors=None)\n"
-    code += "from heedful.export.ctranslate2_model import NEVER, fill_layer"
+    code += "from heedful.export.ctranslate2_model import model_variables, write_model, write_vocabularies"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_mistakes_say_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize("storage", ["float32", "float16", "bfloat16"])
+def test_each_array_is_there_in_the_type_that_was_asked_for(storage: str, tmp_path: Path) -> None:
+    model = saved()
+    write_ctranslate2(model, tmp_path / "engine", storage=storage)
+    written = (tmp_path / "engine" / "model.bin").read_bytes()
+    for name, value in model.model.state_dict().items():
+        if "cross_attention.w_qkv" in name:  # which is two there
+            continue
+        stored = value.to(getattr(torch, storage)).view(torch.uint8).numpy().tobytes()
+        assert stored in written, name
+    table = positional_encoding(1024, SIZES["d_model"]).to(getattr(torch, storage))
+    assert table.view(torch.uint8).numpy().tobytes() in written
+
+
+def test_a_bundle_that_is_not_what_it_says_is_refused(tmp_path: Path) -> None:
+    """Its numbers go to the engine as they are: no array of another shape or type may get there."""
+
+    def shorten(arrays: dict[str, np.ndarray]) -> None:
+        for name in (WIDE, f"{WIDE}/scale"):
+            arrays[name] = arrays[name][:-1]
+
+    spoiled = {
+        "fewer rows": shorten,
+        "no scale": lambda arrays: arrays.pop(f"{WIDE}/scale"),
+        "not a number": lambda arrays: arrays[f"{WIDE}/scale"].fill(np.nan),
+        "missing": lambda arrays: arrays.pop(WIDE),
+    }
+    for place, spoil in spoiled.items():
+        bundle = shutil.copytree(bundled_models()[NAME], tmp_path / place)
+        folder, file = bundle / "averaged", bundle / "averaged" / "model.safetensors"
+        arrays = load_arrays(file)
+        spoil(arrays)
+        save_file(arrays, file)
+        write_state(folder, replace(read_state(folder), files={file.name: sha256(file)}))
+        with pytest.raises(CheckpointError):
+            write_ctranslate2(known_model(bundle), tmp_path / "engine", storage="int8")
+        assert not (tmp_path / "engine").exists()
+
+
+def test_mistakes_say_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, _, errors = run_here(capsys, "export", NAME, "--to", "onnx", "--output", tmp_path / "engine")
     assert (code, errors) == (2, "error: --to onnx: must be ctranslate2 or marian\n")
-    monkeypatch.setitem(sys.modules, "ctranslate2", None)
-    monkeypatch.setitem(sys.modules, "ctranslate2.specs", None)
-    with pytest.raises(ExportError, match=r"CTranslate2 is not installed: pip install 'heedful\[ctranslate2\]'"):
-        write_ctranslate2(saved(), tmp_path / "engine")
-    assert not (tmp_path / "engine").exists()
 
 
 def _json(path: Path) -> Any:

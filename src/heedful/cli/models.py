@@ -181,7 +181,7 @@ def export(
 
     Args:
         model: The folder of a run or of one of its checkpoints (RUN/checkpoints/step-N), or the name of a model.
-        to: ctranslate2 (needs pip install 'heedful[ctranslate2]') or marian, as transformers calls the architecture.
+        to: ctranslate2, whose package need not be there, or marian, as transformers calls the architecture.
         output: The new folder.
         storage: How its weights are stored: float32, float16 or bfloat16, and for ctranslate2 int8.
 

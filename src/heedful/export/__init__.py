@@ -33,9 +33,7 @@ _FILES = (
 
 
 def require_exportable(saved: SavedModel, engine: str, *, storage: str, storages: Iterable[str]) -> None:
-    """Refuse what the paper has and other engines have not, and a model that has broken down."""
-    from heedful.runs.checkpoints import require_finite
-
+    """Refuse what the paper has and other engines have not."""
     model = saved.config.model
     if storage not in storages:
         raise ExportError(f"--storage {storage}: for {engine} it must be one of {', '.join(storages)}")
@@ -44,7 +42,6 @@ def require_exportable(saved: SavedModel, engine: str, *, storage: str, storages
         raise ExportError(f"{saved.run} has {sizes}: {engine} knows only d_model / num_heads")
     if model.neighbourhood:
         raise ExportError(f"{saved.run} has restricted self-attention, which {engine} does not know")
-    require_finite(saved.model.state_dict(), where=str(saved.weights_from))
 
 
 @contextlib.contextmanager

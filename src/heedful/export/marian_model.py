@@ -18,6 +18,7 @@ from torch import Tensor
 from heedful.errors import ExportError
 from heedful.export import NEVER, POSITIONS, export_folder, require_exportable
 from heedful.files import write_json
+from heedful.runs.checkpoints import require_finite
 from heedful.runs.saved import SavedModel
 from heedful.symbols import CONTROL_TOKENS, END, PAD, START
 from heedful.text.subwords import FILE_NAME
@@ -59,6 +60,7 @@ def write_marian(saved: SavedModel, place: Path, *, storage: str = "float32", ov
         raise ExportError(f"{saved.run} has learned positions, and Marian's are sinusoids: export it to ctranslate2")
     if saved.model.source_embedding is not None:
         raise ExportError(f"{saved.run} has two vocabularies, and Marian's matrix is shared: export it to ctranslate2")
+    require_finite(saved.model.state_dict(), where=str(saved.weights_from))
     weights = {name: value.to(_STORAGES[storage]).contiguous() for name, value in _marian_weights(saved).items()}
     search = saved.config.search
     generation = {"num_beams": search.beam_size, "length_penalty": search.length_penalty, "early_stopping": True}
