@@ -48,7 +48,7 @@ CEILINGS = {
     "text": (15, 2880),
     "evaluation": (6, 755),
     "parsing": (5, 570),
-    "by themselves": (10, 1295),
+    "by themselves": (10, 1305),
 }
 LONGEST_FILE = 400
 # The door of the library re-exports from everywhere; any room may read the version it holds.
