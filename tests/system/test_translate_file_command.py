@@ -76,3 +76,16 @@ def test_what_it_cannot_do_is_said_before_a_model_is_loaded(
     code, _, found = run_here(capsys, "translate-file", tmp_path / document, "--output", tmp_path / output)
     assert code == 2
     assert said in found
+
+
+def test_a_translation_lies_beside_its_document_with_the_language_in_its_name(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "dog.notes.txt").write_text("A dog runs.\n")
+    code, _, _ = run_here(capsys, "translate-file", tmp_path / "dog.notes.txt", *ASKED)
+    assert code == 0
+    assert "Hund" in (tmp_path / "dog.notes.de.txt").read_text()
+    code, _, said = run_here(capsys, "translate-file", tmp_path / "dog.notes.txt", *ASKED)
+    assert code == 2
+    assert "dog.notes.de.txt" in said
+    assert "--overwrite" in said

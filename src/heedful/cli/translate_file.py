@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heedful import __version__
 from heedful.cli.long_texts import resumed_text
@@ -17,6 +17,9 @@ from heedful.documents import FORMATS, Document, read_document
 from heedful.errors import TextError
 from heedful.files import new_file, reason
 
+if TYPE_CHECKING:
+    from heedful.search.translator import Translator
+
 _BLOCK = 64
 """Units after which what is done is kept."""
 
@@ -25,7 +28,7 @@ def translate_file(
     document: Path,
     /,
     *,
-    output: Path,
+    output: Path | None = None,
     glossary: Path | None = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -40,24 +43,29 @@ def translate_file(
 
     Args:
         document: What to translate.
-        output: Where to write it; the name ends as that of the document does.
+        output: Where to write it; the name ends as that of the document does. When not given, beside the document, with
+            the language in its name: letter.de.docx.
         glossary: A text file of terms and their translations, one each a line with a tab between them.
 
     Examples:
-        heedful translate-file letter.docx --output brief.docx
+        heedful translate-file letter.docx
         heedful translate-file manual.md --output handbuch.md --model run --glossary terms.tsv
     """
     if document.suffix.lower() not in FORMATS:
         raise TextError(f"{document}: a document ends in {', '.join(FORMATS)}")
-    if output.suffix.lower() != document.suffix.lower():
+    if output and output.suffix.lower() != document.suffix.lower():
         raise TextError(f"--output {output}: must end in {document.suffix}, as {document} does")
-    require_place(output, overwrite=overwrite)
+    if output:
+        require_place(output, overwrite=overwrite)
     asked = search.asked()
     try:
         taken = read_document(document)
     except OSError as error:
         raise TextError(f"{document} cannot be read: {reason(error)}") from None
     translator = model.translator(engine="auto")
+    if output is None:
+        output = _beside(document, translator)
+        require_place(output, overwrite=overwrite)
     options = search.options(translator)
     if glossary is not None:
         from heedful.search.glossary import read_glossary
@@ -72,6 +80,16 @@ def translate_file(
     for path in (units, units.with_name(f"{units.name}.progress.json")):
         path.unlink(missing_ok=True)
     say(f"{output} is written: {len(taken.units):,} pieces of text were translated", quiet=quiet)
+
+
+def _beside(document: Path, translator: Translator) -> Path:
+    """Where a translation is written when nobody says where."""
+    from heedful.runs.lists import languages
+
+    spoken = languages(translator.saved.description)
+    if spoken is None:
+        raise TextError("this model does not say which language it writes: give --output")
+    return document.with_name(f"{document.stem}.{spoken.target}{document.suffix}")
 
 
 def _translations(taken: Document, place: Path, known: dict[str, Any], translate: Any, quiet: bool) -> list[str]:
