@@ -117,7 +117,7 @@ class TrainingConfig(_Section):
     learning_rate_scale: float = setting(1.0, "factor on the paper's learning rate", above=0, at_most=10**6)
     decay: str = setting(
         "inverse-sqrt",
-        "how the rate falls after the warm-up: as in Equation 3, or in a straight line to 0 at training.steps",
+        "how the rate falls after the warm-up: as in Equation 3, or in a straight line to 0 at the run's end",
         choices=("inverse-sqrt", "linear"),
     )
     residual_scale: float = setting(

@@ -70,7 +70,7 @@ def test_the_schedule_ends_with_the_minutes(data: Path, monkeypatch: pytest.Monk
     run = fitted_run(data, minutes=15, device=CPU)
     training = run.config.training
     assert training.decay == "linear"
-    assert training.steps == run.steps
+    assert run.steps < training.steps <= 1.5 * run.steps + 1, "a machine that turns out faster has steps left"
     assert training.warmup_steps == run.steps // 10
     assert 14.5 < training.minutes < 15
     corpus = Corpus(data)

@@ -21,7 +21,9 @@ from heedful.runs.folder import entries
 from heedful.search.model_search import greedy_translations
 from heedful.training import events
 from heedful.training.loop import LoopState, train
+from heedful.training.metrics import Clock
 from heedful.training.setup import Task
+from heedful.training.step import Trainer
 
 SETTINGS = [
     *("model.d_model=16", "model.d_ff=32", "model.num_heads=2", "model.encoder_layers=1", "model.decoder_layers=1"),
@@ -125,6 +127,29 @@ def test_minutes_end_a_run(corpus: Path, tmp_path: Path) -> None:
     assert isinstance(seen[-1], events.Ended)
     assert seen[-1].why == "0.01 minutes are over"
     assert entries(tmp_path / "run")[-1].step == progress.step
+
+
+@pytest.mark.parametrize(("later", "expected"), [(0.3, range(24, 28)), (0.05, range(90, 110))])
+def test_a_straight_line_ends_with_the_minutes_however_fast_the_machine_is_later(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: float, expected: range
+) -> None:
+    taken, step = [], Trainer.step
+    monkeypatch.setattr(Trainer, "step", lambda *given: taken.append(1) or step(*given))
+    monkeypatch.setattr(Clock, "minutes", lambda _: 0.1 * min(len(taken), 10) + later * max(0, len(taken) - 10))
+    linear = ("training.decay=linear", "training.minutes=6", "training.steps=150", "training.checkpoint_steps=2")
+    progress, seen = run(corpus, tmp_path / "run", *linear, "training.log_steps=1")
+    assert progress.step in expected
+    lines = metrics(tmp_path / "run", "train")
+    rates = [float(line["learning_rate"]) for line in lines]  # pyright: ignore
+    assert rates.index(max(rates)) == 9, "the warm-up is as it was asked for"
+    assert rates[-1] < 0.15 * max(rates)
+    assert 0.2 * max(rates) < rates[len(rates) * 3 // 4] < 0.5 * max(rates), "a line, not a cliff"
+    assert isinstance(seen[-1], events.Ended)
+    assert "minutes" in seen[-1].why
+    assert read_checkpoint(entries(tmp_path / "run")[-1].folder).state["progress"]["foreseen"]["minutes"] == 6
+    assert run(corpus, tmp_path / "run", *linear, resume=True)[0].step == progress.step, "it is finished"
+    more = [setting.replace("minutes=6", "minutes=8") for setting in linear]
+    assert run(corpus, tmp_path / "run", *more, "training.log_steps=1", resume=True)[0].step > progress.step
 
 
 def test_bleu_can_choose_the_best(corpus: Path, tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_slow_batches_are_what_holds_training_back(config: Config, monkeypatch: 
     quick = Batches.step
 
     def slow(self: Batches, step: int) -> StepBatch:
-        time.sleep(0.1)
+        time.sleep(0.4)  # longer than a step takes on a machine that has other work
         return quick(self, step)
 
     monkeypatch.setattr(module.Batches, "step", slow)

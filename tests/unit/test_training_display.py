@@ -69,6 +69,16 @@ def test_progress_is_one_line_and_the_time_left_is_in_it(
     assert terminal.width == 40 or shown.index(told) > 8  # there is room for a bar
 
 
+def test_where_the_clock_decides_how_many_steps_there_are_no_number_is_promised(terminal: Console) -> None:
+    fitted = TrainingConfig(steps=4500, minutes=15, decay="linear", validation_steps=300)
+    with terminal.capture(), TrainingDisplay(quiet=False) as display:
+        display(events.Started(FACTS, 0, fitted))
+        display(events.Stepped(line_of(7), is_written=False))
+        shown = bar_of(display, terminal)
+    assert "step 7 " in shown
+    assert "4,500" not in shown
+
+
 def test_a_wide_terminal_shows_more_figures_than_a_narrow_one() -> None:
     display = TrainingDisplay(quiet=False)
     narrow, wide = (display._figures(line_of(7), width=width) for width in (40, 200))

@@ -160,7 +160,7 @@ class TrainingDisplay:
     def _figures(self, line: TrainLine, *, width: int) -> str:
         """As many of a line's figures as fit, the first ones first, but where the run stands in any case."""
         wall = line.wall
-        shown = f"step {line.step:,}/{self._training.steps:,}"
+        shown = f"step {self._of_steps(line)}"
         if left := self._time_left(line):
             shown += f"  {left}"
         for figure in (
@@ -176,6 +176,11 @@ class TrainingDisplay:
                 break
             shown += f"  {figure}" if figure else ""
         return shown
+
+    def _of_steps(self, line: TrainLine) -> str:
+        """Which step it is, and of how many unless the clock decides that."""
+        by_clock = self._training.minutes > 0 and self._training.decay == "linear"
+        return f"{line.step:,}" if by_clock else f"{line.step:,}/{self._training.steps:,}"
 
     def _time_left(self, line: TrainLine) -> str:
         """Until the nearest of the run's ends; empty while nothing is known of its speed."""
@@ -239,7 +244,7 @@ class DemoDisplay(TrainingDisplay):
 
     def _figures(self, line: TrainLine, *, width: int) -> str:
         left = self._time_left(line)
-        return f"{line.step:,}/{self._training.steps:,} steps{f'  {left}' if left else ''}  loss {line.loss:.2f}"
+        return f"{self._of_steps(line)} steps{f'  {left}' if left else ''}  loss {line.loss:.2f}"
 
     def _logged(self, line: TrainLine) -> None:
         steps = self._training.steps

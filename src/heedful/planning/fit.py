@@ -3,8 +3,8 @@
 The rule, for which docs/log.md has the runs. Short runs are won by steps: for some hundreds of them a model does not
 look at its source, whatever its size. So the largest size is taken that will see `_TOKENS_A_PARAMETER` target tokens
 for each of its parameters and that the text is not too small for. Batches are such that there are about `_STEPS` steps.
-The rate rises for a tenth of them and then falls in a straight line to nothing, which needs an end that is known: a few
-real steps are timed here.
+The rate rises for a tenth of them and then falls in a straight line to nothing, which ends with the minutes
+(`Loop._foresee_end`); a few real steps are timed here for the rest.
 
 On a GPU the speed of captured steps is not known before them, so there the rate follows Equation 3, which suits any
 end, and the minutes end the run. What was asked for by name stays as it was asked for, and the rest is fitted to it.
@@ -50,7 +50,9 @@ _PEAK = 0.512
 """The highest learning rate is this divided by d_model."""
 _VALIDATIONS, _CHECKPOINTS, _AVERAGED = 10, 25, 3
 _USED = 0.98
-"""The share of the time that steps and validations are to take: no machine keeps its pace."""
+"""The share of the time that steps and validations are to take."""
+_FASTER = 1.5
+"""So many times the steps are allowed, since no machine keeps its pace: the clock ends the run, and its rate."""
 _TIMED = 0.01
 """The share of the time that the chosen model's steps are timed for: the schedule's end rests on it."""
 _CAPTURED = 2.0
@@ -201,8 +203,7 @@ def _scheduled(room: _Room, config: Config, *, tokens_per_second: float, seconds
     steps = min(steps, _MOST_EPOCHS * an_epoch)
     warmup = max(1, steps // 10)
     fitted = TrainingConfig(
-        # A GPU may turn out faster, and then the minutes end it.
-        steps=min(2 * steps, _MOST_EPOCHS * an_epoch) if room.on_gpu else steps,
+        steps=min(round((2 if room.on_gpu else _FASTER) * steps), _MOST_EPOCHS * an_epoch),  # the minutes end it
         minutes=round(seconds / 60, 2),
         source_tokens=training.source_tokens,
         target_tokens=training.target_tokens,

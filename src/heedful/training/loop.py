@@ -10,6 +10,7 @@ import contextlib
 import math
 import threading
 import time
+from collections import deque
 from dataclasses import asdict, replace
 
 import torch
@@ -28,11 +29,22 @@ from heedful.training.flops import batch_flops, peak_flops
 from heedful.training.machine import device_name, memory_told
 from heedful.training.metrics import Clock, Results, StepResult, SumsSinceLine, Translate
 from heedful.training.optimizer import load_optimizer, optimizer_tensors
-from heedful.training.setup import LoopState, Prepared, Task, claim_folder, loop_state, prepared_run, training_device
+from heedful.training.setup import (
+    Foreseen,
+    LoopState,
+    Prepared,
+    Task,
+    claim_folder,
+    loop_state,
+    prepared_run,
+    training_device,
+)
 
 _AGREE_EVERY = 20
 """Steps after which several processes ask each other whether to stop or save; one process asks itself each step."""
 _STOPPED = "stopped by a signal; --resume goes on"
+_LOOKED_BACK, _USED = 0.2, 0.99
+"""Shares of the minutes: by the steps of so many the others are foreseen, and so many of what is left are planned."""
 
 
 def train(task: Task, *, report: Reporter, translate: Translate) -> LoopState:
@@ -67,6 +79,8 @@ class Loop:
         self._progress = loop_state(checkpoint) if checkpoint else LoopState()
         self._results = Results()
         self._clock = Clock(self._progress.minutes)
+        self._trainer.last_step = self._last_step
+        self._marks = deque([(self._progress.step, self._progress.minutes)])
         name = device_name(self._device)
         self._peak = peak_flops(name)
         self._environment = {
@@ -111,8 +125,9 @@ class Loop:
     def _over(self, *, time_is_over: bool) -> str | None:
         """Why there is nothing left to do; None where there is."""
         progress, training = self._progress, self._training
-        if progress.step >= training.steps:
-            return f"all {training.steps:,} steps are done"
+        if progress.step >= self._last_step:
+            within = f" that fit into {training.minutes:g} minutes" if self._last_step < training.steps else ""
+            return f"all {self._last_step:,} steps{within} are done"
         if 0 < training.patience <= progress.validations_without_best:
             return f"{training.patience} validations in a row brought nothing better"
         if time_is_over:
@@ -148,7 +163,7 @@ class Loop:
     def _between_steps(self) -> tuple[str, str] | None:
         """Everything that happens after a step; returns how the run ends, if it does."""
         step, training = self._progress.step, self._training
-        last = step == training.steps
+        last = step == self._last_step
         stop, save, over = self._decisions(last)
         log = step % training.log_steps == 0 or last
         validate = self._validation is not None and (step % training.validation_steps == 0 or last)
@@ -160,11 +175,37 @@ class Loop:
             self._write_line()
         is_best = self._validate() if validate else False
         out_of_patience = 0 < training.patience <= self._progress.validations_without_best
+        if scheduled and not last:
+            self._foresee_end()
         if scheduled or is_best or stop or out_of_patience:
             self._save(scheduled=scheduled or out_of_patience)
         if why := self._over(time_is_over=over):
             return "finished", why
         return ("interrupted", _STOPPED) if stop else None
+
+    @property
+    def _last_step(self) -> int:
+        """The last of all, or the last for which there will be time; not if somebody has given the run more of it."""
+        foreseen, training = self._progress.foreseen, self._training
+        is_so = foreseen is not None and (foreseen.steps, foreseen.minutes) == (training.steps, training.minutes)
+        return foreseen.last_step if foreseen and is_so else training.steps
+
+    def _foresee_end(self) -> None:
+        """Where minutes end a run whose rate falls in a straight line, let the line end with them.
+
+        Only at checkpoints, which keep it, and from the speed of the last steps: the machine may have slowed down.
+        """
+        training, now = self._training, (self._progress.step, self._clock.minutes())
+        if training.decay != "linear" or not training.minutes or self._world.size > 1:
+            return
+        self._marks.append(now)
+        while len(self._marks) > 2 and now[1] - self._marks[1][1] > _LOOKED_BACK * training.minutes:
+            self._marks.popleft()
+        (step, minutes), left = self._marks[0], _USED * (training.minutes - now[1])
+        steps = int((now[0] - step) * left / max(now[1] - minutes, 1e-9))
+        last = min(training.steps, now[0] + max(1, steps))
+        self._progress.foreseen = Foreseen(last, training.steps, training.minutes)
+        self._trainer.last_step = last
 
     def _decisions(self, last: bool) -> tuple[bool, bool, bool]:
         """Whether to stop, to save because it is time, and to end because time is over: the same in all processes."""
@@ -268,7 +309,7 @@ class Loop:
     def _status(self, state: str, why: str) -> None:
         if self._world.is_first:
             minutes = round(self._clock.minutes(), 3)
-            status = Status(state, self._progress.step, self._training.steps, self._progress.best, why, minutes)
+            status = Status(state, self._progress.step, self._last_step, self._progress.best, why, minutes)
             write_status(self._task.run, status)
 
     def _announce_changes(self, before: object) -> None:

@@ -24,8 +24,8 @@ def learning_rate(step: int, *, d_model: int = 512, warmup_steps: int = 4000, sc
     return scale * d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)
 
 
-def scheduled_rate(step: int, *, d_model: int, training: TrainingConfig) -> float:
-    """The learning rate of a run's step.
+def scheduled_rate(step: int, *, d_model: int, training: TrainingConfig, last: int | None = None) -> float:
+    """The learning rate of a run's step. ``last``: the step at which a straight line ends, if not ``training.steps``.
 
     >>> half_way = TrainingConfig(steps=8000, warmup_steps=4000, decay="linear")
     >>> [round(scheduled_rate(step, d_model=512, training=half_way), 6) for step in (2000, 4000, 6000, 8000)]
@@ -35,8 +35,8 @@ def scheduled_rate(step: int, *, d_model: int, training: TrainingConfig) -> floa
     sizes = {"d_model": d_model, "warmup_steps": warmup, "scale": training.learning_rate_scale}
     if not linear or step <= warmup:
         return learning_rate(step, **sizes)
-    left = (training.steps + 1 - step) / (training.steps + 1 - warmup)
-    return max(0.0, left) * learning_rate(warmup, **sizes)
+    end = max(last or training.steps, warmup) + 1
+    return max(0.0, end - step) / (end - warmup) * learning_rate(warmup, **sizes)
 
 
 def trained_parameters(model: nn.Module) -> dict[str, nn.Parameter]:

@@ -66,6 +66,15 @@ class Task:
     """What was typed to ask for it; empty where a program asked."""
 
 
+@dataclass(frozen=True)
+class Foreseen:
+    """The step at which the clock will end a run of so many steps or minutes."""
+
+    last_step: int
+    steps: int
+    minutes: float
+
+
 @dataclass
 class LoopState:
     """What a checkpoint holds beside weights and optimiser."""
@@ -75,6 +84,7 @@ class LoopState:
     best: Best | None = None
     validations_without_best: int = 0
     skipped_in_a_row: int = 0
+    foreseen: Foreseen | None = None
     interval: SumsSinceLine = field(default_factory=SumsSinceLine)
 
 

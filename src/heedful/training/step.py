@@ -62,6 +62,8 @@ class Trainer:
     def __init__(self, model: Transformer, config: Config, *, precision: Precision, world: World) -> None:
         self.model, self.precision, self.world = model, precision, world
         self._training, self._d_model = config.training, config.model.d_model
+        self.last_step = config.training.steps
+        """At which a rate that falls in a straight line ends: earlier, where the clock will end the run."""
         self.optimizer = adam(model, config.training)
         self._line = GradientLine(model, sums=2)
         single = torch.float32 if precision.device.type == "cuda" else torch.float64
@@ -91,7 +93,7 @@ class Trainer:
 
     def rate(self, step: int) -> float:
         """The learning rate of a step."""
-        return scheduled_rate(step, d_model=self._d_model, training=self._training)
+        return scheduled_rate(step, d_model=self._d_model, training=self._training, last=self.last_step)
 
     def rehearse(self, batch: StepBatch) -> None:
         """Everything a step does, in all the memory it takes, with an update that is skipped.
