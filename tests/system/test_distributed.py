@@ -141,6 +141,17 @@ def test_the_number_of_processes_does_not_change_what_is_learned(
     assert [line[2] for line in ours] == pytest.approx([line[2] for line in theirs], rel=1e-4)
 
 
+def test_processes_foresee_the_same_end(corpus: Path, tmp_path: Path) -> None:
+    linear = {"training__decay": "linear", "training__minutes": 0.1, "training__steps": 100_000}
+    done = finished(command(corpus, tmp_path / "run", processes=2, **linear))
+    assert done.returncode == 0, done.stderr
+    status = json.loads((tmp_path / "run" / "status.json").read_text())
+    assert (status["state"], status["step"]) == ("finished", status["steps"]), status["why"]
+    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    rates = [line["learning_rate"] for line in lines if line["kind"] == "train"]
+    assert rates[-1] < 0.2 * max(rates)
+
+
 def test_fewer_micro_batches_than_processes_are_a_clear_error(corpus: Path, tmp_path: Path) -> None:
     result = finished(command(corpus, tmp_path / "run", processes=2, training__micro_batches=1))
     assert result.returncode != 0

@@ -114,9 +114,9 @@ def test_time_that_is_too_short_is_said(data: Path, monkeypatch: pytest.MonkeyPa
         fitted_run(data, minutes=1, device=CPU, began=time.monotonic() - 60)
 
 
-def test_a_gpu_is_left_to_its_minutes(data: Path) -> None:
+def test_a_gpu_is_left_to_its_minutes_too(data: Path) -> None:
     run = fitted_run(data, minutes=15, device=None, flops_per_second=1e13)
-    assert run.config.training.decay == "inverse-sqrt"
+    assert run.config.training.decay == "linear"
     assert fitted_run(data, minutes=5, device=None, flops_per_second=1e13).config.training.compile
 
 

@@ -6,8 +6,8 @@ for each of its parameters and that the text is not too small for. Batches are s
 The rate rises for a tenth of them and then falls in a straight line to nothing, which ends with the minutes
 (`Loop._foresee_end`); a few real steps are timed here for the rest.
 
-On a GPU the speed of captured steps is not known before them, so there the rate follows Equation 3, which suits any
-end, and the minutes end the run. What was asked for by name stays as it was asked for, and the rest is fitted to it.
+On a GPU the speed of captured steps is not known before them, so there it is a guess. What was asked for by name stays
+as it was asked for, and the rest is fitted to it.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def _scheduled(room: _Room, config: Config, *, tokens_per_second: float, seconds
         target_tokens=training.target_tokens,
         warmup_steps=warmup,
         learning_rate_scale=round(_PEAK / config.model.d_model * (config.model.d_model * warmup) ** 0.5, 3),
-        decay="inverse-sqrt" if room.on_gpu else "linear",
+        decay="linear",
         validation_steps=max(1, steps // looks),
         checkpoint_minutes=round(seconds / 60 / _CHECKPOINTS, 2) if room.on_gpu else 0.0,
         checkpoint_steps=0 if room.on_gpu else max(1, steps // _CHECKPOINTS),

@@ -23,7 +23,7 @@ from heedful.runs.metrics import MetricLine, SkippedLine, TrainLine, ValidationW
 from heedful.runs.models import load_weights
 from heedful.training import events
 from heedful.training.batches import StepBatch, prefetched
-from heedful.training.distributed import agree, join, leave
+from heedful.training.distributed import agree, join, leave, sum_over_processes
 from heedful.training.events import Reporter, stop_signals
 from heedful.training.flops import batch_flops, peak_flops
 from heedful.training.machine import device_name, memory_told
@@ -196,14 +196,15 @@ class Loop:
         Only at checkpoints, which keep it, and from the speed of the last steps: the machine may have slowed down.
         """
         training, now = self._training, (self._progress.step, self._clock.minutes())
-        if training.decay != "linear" or not training.minutes or self._world.size > 1:
+        if training.decay != "linear" or not training.minutes:
             return
         self._marks.append(now)
         while len(self._marks) > 2 and now[1] - self._marks[1][1] > _LOOKED_BACK * training.minutes:
             self._marks.popleft()
         (step, minutes), left = self._marks[0], _USED * (training.minutes - now[1])
         steps = int((now[0] - step) * left / max(now[1] - minutes, 1e-9))
-        last = min(training.steps, now[0] + max(1, steps))
+        last = min(training.steps, now[0] + max(1, steps)) if self._world.is_first else 0
+        last = int(sum_over_processes(torch.tensor(last, device=self._device), self._world))
         self._progress.foreseen = Foreseen(last, training.steps, training.minutes)
         self._trainer.last_step = last
 
