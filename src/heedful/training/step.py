@@ -90,7 +90,6 @@ class Trainer:
         return self._numbers.clone()
 
     def rate(self, step: int) -> float:
-        """The learning rate of a step."""
         return scheduled_rate(step, d_model=self._d_model, training=self._training)
 
     def rehearse(self, batch: StepBatch) -> None:
