@@ -160,7 +160,6 @@ BY_NAME: dict[str, Preset] = {preset.name: preset for preset in ALL}
 
 
 def preset(name: str) -> Preset:
-    """The preset of that name."""
     if name not in BY_NAME:
         raise ConfigError([f"no preset called {name}{did_you_mean(name, list(BY_NAME))}; `heedful presets` lists them"])
     return BY_NAME[name]

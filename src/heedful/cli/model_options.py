@@ -104,7 +104,6 @@ class EnsembleOptions(ModelOptions):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The models that were given."""
         return self.models
 
     def named(self) -> Self:

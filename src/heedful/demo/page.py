@@ -28,7 +28,6 @@ Command = tuple[str, str]
 
 
 def write_demo_page(plan: DemoPlan, results: DemoResults, *, commands: Sequence[Command]) -> Path:
-    """Write the page; returns its path."""
     scores = [(score.name, *score_text(score), score.signature) for score in results.scores]
     scores.append(("exactly the reference", percent(results.exact_matches), "", ""))
     shown = [(example, "") for example in results.examples]

@@ -19,6 +19,7 @@ from heedful.data import noise
 from heedful.data.manifest import SIDES
 from heedful.errors import TextError
 from heedful.prepare.gathering import Gathered, Spool, SpoolBlock
+from heedful.prepare.request import Request
 
 _FOLDER = "held-out"
 _SPARE = 4
@@ -56,28 +57,21 @@ class HeldOut:
         return {**splits, "alike": self.alike}
 
 
-def hold_out(
-    gathered: Gathered,
-    kept: np.ndarray,
-    *,
-    drawn_from: np.ndarray,
-    pairs: dict[str, int],
-    seed: int,
-    leave_out: bool,
-) -> HeldOut:
-    """Draw ``pairs`` by split; ``leave_out``: tell the ledger of those of all that are kept that are alike, too."""
+def hold_out(request: Request, gathered: Gathered, kept: np.ndarray, *, drawn_from: np.ndarray) -> HeldOut:
+    """Draw the pairs that were asked for; of all that are kept, those that are alike are left out too."""
+    pairs = {"test": request.test_pairs, "valid": request.valid_pairs}
     wanted, there = sum(pairs.values()), int(drawn_from.sum())
     if 2 * wanted > there:
         options = " and ".join(f"--{split}-pairs {count}" for split, count in pairs.items() if count)
         raise TextError(f"{options}: of {there:,} pairs at most half are put aside")
-    drawn = _drawn(gathered.spool, drawn_from, wanted=wanted, seed=seed)
+    drawn = _drawn(gathered.spool, drawn_from, wanted=wanted, seed=request.seed)
     if len(drawn) < wanted:
         raise TextError(f"only {len(drawn):,} pairs share no text with each other; ask for fewer than {wanted:,}")
     split_at = itertools.accumulate(pairs.values(), initial=0)
     parts = {split: drawn[start:end] for split, (start, end) in zip(pairs, itertools.pairwise(split_at), strict=True)}
     train = np.ones(gathered.spool.pairs, bool)
     train[[pair.number for pair in drawn]] = False
-    alike = _leave_out_alike(gathered, kept, train, drawn) if leave_out else 0
+    alike = _leave_out_alike(gathered, kept, train, drawn) if request.rules.judges("validation") else 0
     return HeldOut({split: list(_blocks(part)) for split, part in parts.items() if part}, train, alike)
 
 

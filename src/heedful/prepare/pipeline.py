@@ -187,16 +187,14 @@ def _require_replaceable(place: Path, request: Request, *, overwrite: bool) -> N
 
 
 def _held_out(request: Request, first: Gathered, unique: np.ndarray) -> HeldOut | None:
-    pairs = {"test": request.test_pairs, "valid": request.valid_pairs}
-    if not any(pairs.values()):
+    if not (request.test_pairs or request.valid_pairs):
         return None
     real = unique
     if any(text.tag for text in first.corpora):  # what a model wrote tests nothing
         real = unique & np.concatenate(
             [np.full(len(one), not first.corpora[one.corpus].tag) for one in first.spool.blocks()]
         )
-    leave_out = request.rules.judges("validation")
-    return hold_out(first, unique, drawn_from=real, pairs=pairs, seed=request.seed, leave_out=leave_out)
+    return hold_out(request, first, unique, drawn_from=real)
 
 
 def _validation_of(first: Gathered, held_out: HeldOut, spool: Spool, request: Request) -> Gathered:

@@ -64,12 +64,10 @@ _JOINERS = "\u200c\u200d"
 
 
 def write_attention_page(maps: AttentionMaps, path: Path, *, overwrite: bool = False) -> Path:
-    """Write the page; returns its path."""
     return write_page(path, attention_page(maps), overwrite=overwrite)
 
 
 def attention_page(maps: AttentionMaps) -> str:
-    """The whole page as text."""
     title = f"Attention: {maps.source_text}"
     return page("attention.html", style="attention.css", scripts=_SCRIPTS, title=title, data=_data(maps))
 

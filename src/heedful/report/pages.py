@@ -72,7 +72,6 @@ def page(template: str, *, style: str, scripts: Sequence[str], **values: Any) ->
 
 
 def write_page(path: Path, text: str, *, overwrite: bool = False) -> Path:
-    """Write a page; returns its path."""
     require_free(path, overwrite=overwrite, error=ReportError)
     return write_file(path, text.encode("utf-8"), error=ReportError)
 

@@ -67,7 +67,6 @@ def run_page(title: str, sections: Sequence[Section], *, refresh_seconds: int = 
 
 
 def write_run_page(title: str, sections: Sequence[Section], path: Path, *, overwrite: bool = False) -> Path:
-    """Write the page; returns its path."""
     return write_page(path, run_page(title, sections), overwrite=overwrite)
 
 

@@ -31,6 +31,7 @@ from heedful.tasks import PARSING
 if TYPE_CHECKING:
     from heedful.background import Report
     from heedful.model.transformer import Transformer
+    from heedful.runs.saved import SavedModel
     from heedful.search.options import SearchOptions
     from heedful.search.parser import Parser
     from heedful.search.translator import Translator
@@ -74,16 +75,17 @@ class RunScores:
     """A run's model on a text."""
 
     text: ScoredText
-    weights: str
-    """Which weights translated."""
     search: SearchOptions
     report: SystemReport
     outputs: list[str]
-    perplexity: Mapping[str, Any]
     speed: Mapping[str, Any]
+    weights: str
+    """Which weights translated."""
     layer: int
     """The decoder layer, from 1, whose attention the examples show."""
-    examples: list[Example]
+    perplexity: Mapping[str, Any] = field(default_factory=dict)
+    """Empty of a parser."""
+    examples: list[Example] = field(default_factory=list)
     learned_positions: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
@@ -98,38 +100,26 @@ def measured_scores(
     # Three groups that do not overlap, however few sentences there are.
     count = min(examples, max(1, len(sources) // 3))
     scored = system_report(test, outputs, language=text.language, examples=count)
-    layer = aligning_layer(saved.config.model.decoder_layers)
-    return RunScores(
-        text=text,
-        weights=f"{saved.weights_from}, step {saved.step:,}",
-        search=options,
-        report=scored,
-        outputs=outputs,
-        perplexity=perplexity,
-        speed=speed,
-        layer=layer,
-        examples=_with_attention(translator, scored.examples, layer=layer, report=report),
-        learned_positions=_learned_positions(saved.model),
-    )
+    known = _known_of(saved)
+    attended = _with_attention(translator, scored.examples, layer=known["layer"], report=report)
+    return RunScores(text, options, scored, outputs, speed, perplexity=perplexity, examples=attended, **known)
 
 
 def measured_parse_scores(parser: Parser, text: ScoredText, *, options: SearchOptions, report: Report) -> RunScores:
     """Parse the words of a test set of trees and score the parses; no examples are shown."""
     outputs, speed = measured_parses(parser, text.test.sources or [], options=options, report=report)
     scores = [with_interval(one) for one in PARSING.counts(outputs, text.test.references)]
-    saved = parser.saved
-    return RunScores(
-        text=text,
-        weights=f"{saved.weights_from}, step {saved.step:,}",
-        search=options,
-        report=SystemReport(len(outputs), scores, {}, [], length_ratio=None, examples=Extremes([], [], [])),
-        outputs=outputs,
-        perplexity={},
-        speed=speed,
-        layer=aligning_layer(saved.config.model.decoder_layers),
-        examples=[],
-        learned_positions=_learned_positions(saved.model),
-    )
+    found = SystemReport(len(outputs), scores, {}, [], length_ratio=None, examples=Extremes([], [], []))
+    return RunScores(text, options, found, outputs, speed, **_known_of(parser.saved))
+
+
+def _known_of(saved: SavedModel) -> dict[str, Any]:
+    """What is told of a model, whatever it has done."""
+    return {
+        "weights": f"{saved.weights_from}, step {saved.step:,}",
+        "layer": aligning_layer(saved.config.model.decoder_layers),
+        "learned_positions": _learned_positions(saved.model),
+    }
 
 
 def shown_sentence(metrics: Metrics, scores: RunScores | None) -> tuple[Sample, Markup | None] | None:

@@ -19,7 +19,7 @@ from heedful.background import Report
 from heedful.planning.probe import seconds_of
 from heedful.report.charts import Chart, Series
 from heedful.reproduction.complexity import kept_bytes
-from heedful.reproduction.drawing import chart_picture, shown
+from heedful.reproduction.drawing import add_charts
 from heedful.reproduction.records import Asked, Found, Page, Record, markdown_table
 from heedful.training.setup import training_device
 
@@ -96,13 +96,7 @@ def page(records: Sequence[Record]) -> Page:
     for number, record in enumerate(records, start=1):
         found = record.rows("attended", Attended)
         charts = {f"dot-product-{number}-{name.replace('_', '-')}.svg": chart for name, chart in _charts(found).items()}
-        pictures |= {name: chart_picture(chart) for name, chart in charts.items()}
-        text += [
-            f"## {record.where}\n",
-            shown({name: chart.title for name, chart in charts.items()}),
-            _table(found),
-            _verdict(found),
-        ]
+        text += [f"## {record.where}\n", add_charts(pictures, charts), _table(found), _verdict(found)]
     return Page("\n".join(text), pictures)
 
 

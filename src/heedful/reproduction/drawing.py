@@ -46,6 +46,12 @@ def add_words(figure: Figure, text: str, at: tuple[float, float], *, size: float
     figure.text(at[0] / width, 1 - at[1] / height, text, fontsize=size, color=colour(kind))
 
 
+def add_charts(pictures: dict[str, str], charts: Mapping[str, Chart]) -> str:
+    """Draw charts among the pictures of a page, by their names; returns the Markdown that shows them."""
+    pictures |= {name: chart_picture(chart) for name, chart in charts.items()}
+    return shown({name: chart.title for name, chart in charts.items()})
+
+
 def shown(pictures: Mapping[str, str]) -> str:
     """Markdown that shows pictures, by their names with their titles; where there is room, beside each other."""
     return "".join(f'<img src="{name}" alt="{escape(title)}">\n' for name, title in pictures.items())

@@ -106,32 +106,25 @@ def long_distance(words: Sequence[str], weights_LHWW: np.ndarray, word: str = LO
     layer = int(weights_LHWW[:, :, at][..., far].sum(-1).mean(-1).argmax())
     rule = "Of all layers the one whose heads put most weight, on average, "
     rule += f"from “{word}” on words at least {FAR} words away"
-    return [
-        _figure("figure3", f"“{word}”: every head of layer {layer + 1}", rule, words, weights_LHWW[layer], layer, at)
-    ]
+    title, heads = f"“{word}”: every head of layer {layer + 1}", range(weights_LHWW.shape[1])
+    return [_figure("figure3", title, rule, words, weights_LHWW, layer, heads, only=at)]
 
 
 def anaphora(words: Sequence[str], weights_LHWW: np.ndarray, word: str = ITS_WORD) -> list[FigureShown]:
     """Like Figure 4: the head with which a word refers back most sharply, whole; and the word alone in two heads."""
     at = place_of(words, word)
     sharpest = weights_LHWW[:, :, at, : max(1, at - 1)].max(-1)  # not the word itself, nor the one before it
-    layer, head = np.unravel_index(int(sharpest.argmax()), sharpest.shape)
-    second = int(np.argsort(-sharpest[layer], kind="stable")[1]) if sharpest.shape[1] > 1 else int(head)
+    layer, head = map(int, np.unravel_index(int(sharpest.argmax()), sharpest.shape))
+    second = int(np.argsort(-sharpest[layer], kind="stable")[1]) if sharpest.shape[1] > 1 else head
     to = int(weights_LHWW[layer, head, at, : max(1, at - 1)].argmax())
     rule = f"The head with the largest weight from “{word}” to one word before its neighbour: {sharpest.max():.2f}, "
     rule += f"to “{words[to]}”"
-    whole = _figure(
-        *("figure4-whole", f"Layer {layer + 1}, head {head + 1}", rule, words),
-        weights_LHWW[layer, [head]],
-        *(int(layer), None, [int(head)]),
-    )
-    both = "The same head, and the second of its layer by the same rule, for that word alone"
-    alone = _figure(
-        *("figure4-its", f"“{word}” in two heads of layer {layer + 1}", both, words),
-        weights_LHWW[layer, [head, second]],
-        *(int(layer), at, [int(head), second]),
-    )
-    return [whole, alone]
+    title, both = f"Layer {layer + 1}, head {head + 1}", f"“{word}” in two heads of layer {layer + 1}"
+    alone = "The same head, and the second of its layer by the same rule, for that word alone"
+    return [
+        _figure("figure4-whole", title, rule, words, weights_LHWW, layer, [head]),
+        _figure("figure4-its", both, alone, words, weights_LHWW, layer, [head, second], only=at),
+    ]
 
 
 def differing_heads(words: Sequence[str], weights_LHWW: np.ndarray) -> list[FigureShown]:
@@ -151,16 +144,7 @@ def differing_heads(words: Sequence[str], weights_LHWW: np.ndarray) -> list[Figu
         f"differ most (by {max(best, 0):.0%} of them, on average over the words)"
     )
     return [
-        _figure(
-            f"figure5-{letter}",
-            f"Layer {layer + 1}, head {head + 1}",
-            rule,
-            words,
-            rows[layer, [head]],
-            layer,
-            None,
-            [head],
-        )
+        _figure(f"figure5-{letter}", f"Layer {layer + 1}, head {head + 1}", rule, words, rows, layer, [head])
         for letter, head in zip("ab", pair, strict=True)
     ]
 
@@ -178,19 +162,19 @@ def _figure(
     title: str,
     rule: str,
     words: Sequence[str],
-    weights_HWW: np.ndarray,
+    weights_LHWW: np.ndarray,
     layer: int,
-    only: int | None,
-    heads: Sequence[int] | None = None,
+    heads: Sequence[int],
+    *,
+    only: int | None = None,
 ) -> FigureShown:
-    """``only``: the one word whose weights are shown."""
-    kept = weights_HWW.copy()
+    """These heads of a layer, both counted from 0; ``only``: the one word whose weights are shown."""
+    kept = weights_LHWW[layer, list(heads)]
     if only is not None:
         kept[:, np.arange(len(words)) != only] = 0
-    numbers = heads if heads is not None else range(len(kept))
     shown_heads = [
         HeadShown(layer + 1, head + 1, tuple(tuple(map(float, row.round(3))) for row in weights))
-        for head, weights in zip(numbers, kept, strict=True)
+        for head, weights in zip(heads, kept, strict=True)
     ]
     return FigureShown(name, title, rule, tuple(words), tuple(shown_heads))
 

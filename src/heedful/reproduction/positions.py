@@ -24,7 +24,7 @@ from heedful.evaluation.translation_scores import perplexity
 from heedful.model.attention_kernels import padded_attention
 from heedful.presets import resolve
 from heedful.report.charts import Chart, Series
-from heedful.reproduction.drawing import chart_picture, shown
+from heedful.reproduction.drawing import add_charts
 from heedful.reproduction.records import Asked, Found, Page, Record, markdown_table
 from heedful.search.scoring import forced_log_probabilities
 from heedful.training.batches import prefetched
@@ -103,16 +103,14 @@ def page(records: Sequence[Record]) -> Page:
     text, pictures = [_ABOUT], {}
     for number, record in enumerate(records, start=1):
         found, known = record.rows("extrapolated", Extrapolated), record.rows("trained", Trained)[0]
-        limit, name = found[0].trained_to, f"positions-{number}.svg"
-        chart = _chart(found)
-        pictures[name] = chart_picture(chart)
+        limit = found[0].trained_to
         trained = (
             f"{known.steps:,} steps on the pairs of {known.corpus} ({known.pairs:,} in all) of at most {limit} tokens"
         )
         text += [
             f"## {record.where}\n",
             f"Trained for {trained}{f': {known.size}' if known.size else ''}.\n",
-            shown({name: chart.title}),
+            add_charts(pictures, {f"positions-{number}.svg": _chart(found)}),
             _table(found),
             _verdict(found),
         ]

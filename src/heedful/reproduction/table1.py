@@ -10,7 +10,7 @@ from heedful.report.charts import Chart, Point, Series
 from heedful.reproduction import copying
 from heedful.reproduction.complexity import SIZES, Cost, Structure, crossing, growth, layer_costs, structures
 from heedful.reproduction.copying import WORDS, Copied, CopyPlan, copied
-from heedful.reproduction.drawing import chart_picture, shown
+from heedful.reproduction.drawing import add_charts
 from heedful.reproduction.layers import KERNEL, KINDS, NEIGHBOURHOOD
 from heedful.reproduction.records import Asked, Found, Page, Record, markdown_table
 from heedful.training.setup import training_device
@@ -52,17 +52,11 @@ def page(records: Sequence[Record]) -> Page:
     for number, record in enumerate(records, start=1):
         costs, task = record.rows("costs", Cost), record.rows("copying", Copied)
         charts = {f"table1-{number}-{name}.svg": chart for name, chart in _charts(costs, first=number == 1).items()}
-        text += [
-            f"## {record.where}\n",
-            shown({name: chart.title for name, chart in charts.items()}),
-            _growth_table(costs),
-            _crossing_text(costs),
-        ]
+        text += [f"## {record.where}\n", add_charts(pictures, charts), _growth_table(costs), _crossing_text(costs)]
         if task:
-            plan, name = record.rows("plan", CopyPlan)[0], f"table1-{number}-copying.svg"
-            charts[name] = _copying_chart(task, plan)
-            text += ["### Path length in a task\n", shown({name: charts[name].title}), _copying_text(task, plan)]
-        pictures |= {name: chart_picture(chart) for name, chart in charts.items()}
+            plan = record.rows("plan", CopyPlan)[0]
+            charts = {f"table1-{number}-copying.svg": _copying_chart(task, plan)}
+            text += ["### Path length in a task\n", add_charts(pictures, charts), _copying_text(task, plan)]
     return Page("\n".join(text), pictures)
 
 

@@ -110,8 +110,9 @@ def _trained_on(record: RunRecord) -> str:
 
 def training_cost(record: RunRecord) -> Cost:
     """Device, minutes, and both counts of a run's training."""
-    device, minutes = record.environment.get("device"), record.run.minutes
-    peak = peak_flops(device) if isinstance(device, str) else None
+    told, minutes = record.environment.get("device"), record.run.minutes
+    device = told if isinstance(told, str) else None
+    peak = peak_flops(device) if device else None
     paid = true = None
     if peak is not None and minutes:
         gpus = int(record.environment.get("processes") or 1)
@@ -121,8 +122,7 @@ def training_cost(record: RunRecord) -> Cost:
         lengths = Corpus(record.corpus.folder, verify=False).lengths
         an_epoch = batch_flops(record.config.model, vocab_size=record.description.vocab_size, lengths=lengths)
         true = an_epoch * tokens / lengths.totals[1]
-    name = device if isinstance(device, str) else None
-    return Cost(name, minutes or None, paid, true)
+    return Cost(device, minutes or None, paid, true)
 
 
 def page(records: Sequence[Record]) -> Page:

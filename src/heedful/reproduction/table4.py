@@ -18,7 +18,7 @@ from heedful.files import read_json
 from heedful.parsing.trees import read_parses, read_trees
 from heedful.report.charts import Chart, Series
 from heedful.report.parses import measured_parses, trees_as_text, validation_trees
-from heedful.reproduction.drawing import chart_picture, shown
+from heedful.reproduction.drawing import add_charts
 from heedful.reproduction.paper_tables import TABLE_4
 from heedful.reproduction.records import Asked, Found, Page, Record, markdown_table, run_name
 from heedful.runs.models import read_model
@@ -156,12 +156,10 @@ def page(records: Sequence[Record]) -> Page:
     ]
     if any(one.miniature for one in systems):
         text.insert(1, f"**A MINIATURE, of {_FEW} sentences at most: its numbers say nothing.**\n")
-    if (chart := _chart(systems)) is None:
-        return Page("\n".join(text), {})
-    name = "table4-trees.svg"
-    return Page(
-        "\n".join([*text, "## How many trees it takes\n", shown({name: chart.title})]), {name: chart_picture(chart)}
-    )
+    pictures: dict[str, str] = {}
+    if chart := _chart(systems):
+        text += ["## How many trees it takes\n", add_charts(pictures, {"table4-trees.svg": chart})]
+    return Page("\n".join(text), pictures)
 
 
 def _table(systems: Sequence[Parsed]) -> str:

@@ -44,7 +44,6 @@ class SumsSinceLine:
     skipped: int = 0
 
     def add(self, result: StepResult) -> None:
-        """Count a step."""
         if result.skipped:
             self.skipped += 1
             return

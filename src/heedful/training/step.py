@@ -92,7 +92,6 @@ class Trainer:
         return self._numbers.clone()
 
     def rate(self, step: int) -> float:
-        """The learning rate of a step."""
         return scheduled_rate(step, d_model=self._d_model, training=self._training, last=self.last_step)
 
     def rehearse(self, batch: StepBatch) -> None:
