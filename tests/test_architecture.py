@@ -39,7 +39,7 @@ CEILINGS = {
     "export": (4, 370),
     "planning": (6, 1110),
     "training": (12, 1950),
-    "search": (22, 4480),
+    "search": (22, 4500),
     "runs": (10, 1530),
     "prepare": (8, 1350),
     "model": (16, 2000),
