@@ -3,14 +3,15 @@
     python benchmarks/serve.py --output benchmarks/results/serve_MACHINE_DATE.md
     python benchmarks/serve.py --memory 50000 --output benchmarks/results/serve_memory_MACHINE_DATE.md
 
-The first sends requests at given shares of what the library translates in one batch, whether earlier ones are answered
-or not (open loop, a Poisson process), and prints for each rate sentences a second and the median, the 95th and the 99th
-percentile of the seconds to an answer; then as much as the server can take, as a share of the library with the same
-engine. Most requests are one sentence, some a few, one in ten a page of them. Beside `heedful serve` stands CTranslate2
-behind a front of Starlette and uvicorn: whatever has come while a batch is translated is the next batch. Every server
-is a process of its own with the same model, beam and threads. Two cores take ten minutes; nothing else may run.
-LibreTranslate's own server is not among them: version 1.9.6 installs, but it starts with models from its authors alone,
-which it fetches over the network.
+The first sends requests at given shares of what the library translates in one batch with PyTorch, and to servers that
+compute in int8 also of what it does with CTranslate2, whether earlier ones are answered or not (open loop, a Poisson
+process). It prints for each rate sentences a second and the median, the 95th and the 99th percentile of the seconds to
+an answer; then as much as the server can take, as a share of the library with the same engine. Most requests are one
+sentence, some a few, one in ten a page of them. Beside `heedful serve` stands CTranslate2 behind a front of Starlette
+and uvicorn: whatever has come while a batch is translated is the next batch. Every server is a process of its own with
+the same model, beam and threads. Two cores take twelve minutes; nothing else may run.
+LibreTranslate's own server is not among them: version 1.9.6 installs, but it fetches its models from its authors when
+it starts, and without them, on a machine without the network, it ends with an IndexError.
 
 The second sends that many requests of all kinds, right and wrong ones, some of which are given up, and draws the
 resident memory of the server. With `--model` a small run of your own it takes minutes, not hours.
@@ -98,12 +99,16 @@ class Plan:
         own = [sys.executable, "-m", "heedful", "serve", "--model", self.model, "--port", "0", "--quiet", *where]
         own += ["--queue-tokens", "1000000000"]
         rival = [sys.executable, __file__, "--model", self.model, *where, "--rival"]
-        found = {"heedful": [*own, "--engine", "torch"]}
+        found = {"heedful": own}
         if self.device == "cpu":
-            found["heedful, CTranslate2 in int8"] = [*own, "--engine", "ctranslate2"]
+            found["heedful --engine torch"] = [*own, "--engine", "torch"]
         for kind in ("float32", "int8") if self.device == "cpu" else ("bfloat16",):
             found[f"static batches, CTranslate2 in {kind}"] = [*rival, kind]
         return found
+
+    def engine(self, server: str) -> str:
+        """The engine of the library whose speed a server's is compared with."""
+        return "ctranslate2" if self.device == "cpu" and (server == "heedful" or "int8" in server) else "torch"
 
     def library(self, engine: str) -> float:
         """Sentences a second of the library, with all of them in one call."""
@@ -205,16 +210,17 @@ def compare(plan: Plan) -> Iterator[str]:
     for name, command in plan.servers.items():
         with started(command) as (url, _):
             asyncio.run(outcome(name, url, rate=5.0, sentences=0, seconds=2.0))  # warm
-            for share in (*SHARES, None):
-                rate = None if share is None else share * library["torch"]
-                likely = library["ctranslate2" if "int8" in name else "torch"] * plan.seconds
+            same = library[plan.engine(name)]
+            rates = sorted({share * speed for share in SHARES for speed in (library["torch"], same)})
+            for rate in (*rates, None):
+                likely = same * plan.seconds
                 found = asyncio.run(outcome(name, url, rate=rate, sentences=likely, seconds=plan.seconds))
                 yield found.row
                 best[name] = found.answered
     yield "\n| saturated | sentences/s | of the library with the same engine |\n|---|---:|---:|"
     for name, speed in best.items():
-        same = library["ctranslate2" if "int8" in name else "torch"] if name.startswith("heedful") else None
-        yield f"| {name} | {speed:.1f} | {f'{speed / same:.0%}' if same else ''} |"
+        share = f"{speed / library[plan.engine(name)]:.0%}" if name.startswith("heedful") else ""
+        yield f"| {name} | {speed:.1f} | {share} |"
 
 
 def main() -> None:
@@ -233,7 +239,7 @@ def main() -> None:
 
         serve_static_batches(plan.model, chosen.rival, device=plan.device, threads=plan.threads)
     elif chosen.memory:
-        with started(plan.servers["heedful"]) as (url, pid):
+        with started(plan.servers.get("heedful --engine torch", plan.servers["heedful"])) as (url, pid):
             write(measure_memory(url, pid, chosen.memory, picture=chosen.output), chosen.output)
     else:
         write(compare(plan), chosen.output)

@@ -39,7 +39,7 @@ CEILINGS = {
     "export": (4, 480),
     "planning": (6, 1100),
     "training": (12, 1995),
-    "search": (22, 4480),
+    "search": (22, 4495),
     "runs": (10, 1525),
     "prepare": (8, 1330),
     "model": (16, 2000),

@@ -20,13 +20,15 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from heedful.model.devices import Captures, has_kernels
-from heedful.model.masks import padded_layout
+from heedful.model.masks import Padded, padded_layout
 from heedful.model.stacks import DecoderLayer
 from heedful.model.transformer import Transformer
 from heedful.search.cuda_steps import LayersByKernels
 from heedful.symbols import END, PAD
 
 _NUMPY = {torch.float32: np.float32, torch.float64: np.float64}
+_FULL, _LONGEST_ROW = 0.9, 768
+"""Sources that fill less of a batch are encoded in one row, up to this length: beyond it attention costs too much."""
 
 
 @dataclass(frozen=True)
@@ -125,13 +127,26 @@ class CachedDecoder:
             if self._by_kernels is not None and not self.model.config.neighbourhood:
                 memory = self._by_kernels.encoded(ids, layout)
             else:
-                memory = self.model.encode(ids, layout)
+                memory = self._encoded_sources(ids, layout)
             for layer, kept in zip(self._decoder_layers, self._layers, strict=True):
                 keys, values = layer.cross_attention.keys_and_values(memory)
                 kept.cross_keys[slots, :, :width] = keys.transpose(1, 2)
                 kept.cross_values[slots, :, :width] = values.transpose(1, 2)
         self._real_BS.index_copy_(0, slots, F.pad(layout.real, (0, self.source_positions - width)))
         self._source_length_B.index_copy_(0, slots, layout.real.sum(1))
+
+    def _encoded_sources(self, ids: Tensor, layout: Padded) -> Tensor:
+        """What the encoder says; on a CPU no padding is computed: all stand in one row, and each sees itself alone."""
+        model, real = self.model, layout.real
+        tokens = int(real.sum()) if real.device.type == "cpu" else real.numel()
+        if model.config.neighbourhood or not tokens <= min(_LONGEST_ROW, _FULL * real.numel()):
+            return model.encode(ids, layout)
+        owner, at = real.nonzero(as_tuple=True)
+        embedded = (model.source_embedding or model.embedding).embed(ids[real][None])
+        row = model.encoder(model.source_positions(embedded, _At(at[None], ids.size(1))), owner[:, None] == owner)
+        memory = row.new_zeros(*ids.shape, row.size(-1))
+        memory[real] = row[0]
+        return memory
 
     def step(self, ids_BW: Tensor, length_B: Tensor, rows_BWT: Tensor, *, reach: int | None = None) -> Tensor:
         """Scores of every word after these ids, which stand at position ``length`` of each slot, ``[B, W, V]``.
