@@ -42,7 +42,7 @@ CEILINGS = {
     "search": (22, 4470),
     "runs": (10, 1530),
     "prepare": (8, 1350),
-    "model": (16, 2000),
+    "model": (16, 2055),
     "data": (6, 1000),
     "documents": (4, 480),
     "text": (15, 2870),
