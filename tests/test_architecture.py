@@ -42,7 +42,7 @@ CEILINGS = {
     "search": (22, 4495),
     "runs": (10, 1525),
     "prepare": (8, 1330),
-    "model": (16, 2000),
+    "model": (16, 2055),
     "data": (6, 1005),
     "documents": (4, 465),
     "text": (15, 2865),

@@ -39,14 +39,14 @@ def _engine(model, *, device: str, half: bool) -> Engine:
     import torch
 
     import heedful
+    from heedful.model.devices import with_packed_matrices
     from heedful.search.engine import Sentence
     from heedful.search.model_search import ModelSearch, in_half_precision
     from heedful.search.options import SearchOptions
 
     parameters = sum(p.numel() for p in model.parameters())
     model = model.to(device)
-    if half:
-        model = in_half_precision(model)
+    model = in_half_precision(model) if half else with_packed_matrices(model)
     made: dict[int, ModelSearch] = {}
 
     def decode(sources: list[list[int]], search: Search) -> list[list[int]]:

@@ -14,7 +14,7 @@ from torch import Tensor
 from heedful.config import ModelConfig
 from heedful.model.transformer import Transformer
 from heedful.search.beam_search import Hypotheses, advance_beams, advance_samples
-from heedful.search.cached_decoder import CachedDecoder, output_matrix
+from heedful.search.cached_decoder import CachedDecoder, OutputProduct
 from heedful.search.cuda_steps import AdvanceByKernels, top_allowed_words
 from heedful.search.engine import Engine
 from heedful.search.options import SearchOptions
@@ -54,7 +54,7 @@ def begun(options: SearchOptions, sentences: Sequence[Sentence], spelling: Spell
 def decoder(model: Transformer, sources: list[np.ndarray], *, beams: int) -> CachedDecoder:
     made = CachedDecoder(
         model,
-        output_DV=output_matrix(model, half=False),
+        output=OutputProduct(model, half=False),
         slots=len(sources),
         beams=beams,
         source_positions=16,

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 from tests.search_models import log_softmax, penalty, plain_beam_search
-from torch import Tensor
+from torch import Tensor, nn
 
 from heedful.config import ModelConfig
+from heedful.model.devices import PackedLinear, can_pack, with_packed_matrices
 from heedful.model.scaled_dot_product_attention import scaled_dot_product_attention
 from heedful.model.transformer import Transformer
 from heedful.search.cached_decoder import CachedDecoder
@@ -77,6 +78,24 @@ def test_the_cached_search_is_the_plain_one_with_the_whole_model(name: str) -> N
         expected = plain_beam_search(uncached_logits(model, sources), number, beam_size=3, limit=limit, alpha=0.6)
         assert [tuple(h.ids) for h in best] == [words for _, words in expected[:2]]
         assert [h.score for h in best] == pytest.approx([score for score, _ in expected[:2]], abs=1e-10)
+
+
+@pytest.mark.parametrize("method", ["beam", "greedy"])
+@pytest.mark.parametrize("name", SHAPES)
+def test_packed_matrices_in_float32_find_what_plain_ones_in_float64_find(name: str, method: str) -> None:
+    """As a CPU computes for users: with one row and with many, encoder and decoder."""
+    sources = some_sources(20)
+    options = SearchOptions(beam_size=3, n_best=2, max_extra_length=6)
+    options = options if method == "beam" else options.greedy()
+    packed = with_packed_matrices(small_model(name).float())
+    maps = [module for module in packed.modules() if isinstance(module, nn.Linear)]
+    assert all(isinstance(own, PackedLinear) for own in maps) is can_pack(packed.embedding.weight)
+    assert packed.state_dict().keys() == small_model(name).state_dict().keys()
+    for batch_size in (1, 7):
+        results = found(packed, sources, options, batch_size=batch_size)
+        for best, expected in zip(results, found(small_model(name), sources, options), strict=True):
+            assert [h.ids.tolist() for h in best] == [h.ids.tolist() for h in expected]
+            assert [h.score for h in best] == pytest.approx([h.score for h in expected], abs=1e-4)
 
 
 @pytest.mark.parametrize("name", SHAPES)

@@ -1,18 +1,23 @@
-"""Which device computes, in which precision, and how CUDA is given its work: for training and search alike."""
+"""Which device computes, in which precision, and how it is given its work: for training and search alike."""
 
 from __future__ import annotations
 
 import contextlib
+import platform
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from heedful.errors import HeedfulError
 
+_Model = TypeVar("_Model", bound=nn.Module)
 WARM_UP = 2
 """Runs before a capture: the first compiles kernels, the second allocates as the captured one will."""
+_PACKED_FOR = 256
+"""Rows that oneDNN is told to expect. It is as fast with 16 for all that is more than one row."""
 
 
 def chosen_device(wanted: str, *, error: type[HeedfulError]) -> torch.device:
@@ -78,3 +83,53 @@ class Captures:
         for tensor, value in zip(keep, before, strict=True):
             tensor.copy_(value)
         return graph.replay
+
+
+class Linear(nn.Linear):
+    """A linear map of which some rows can be taken alone."""
+
+    def part(self, x: Tensor, rows: slice) -> Tensor:
+        """What these rows of the matrix make of ``x``."""
+        return F.linear(x, self.weight[rows], self.bias[rows] if self.bias is not None else None)
+
+
+class PackedLinear(Linear):
+    """The same on a CPU for a matrix that does not change any more: a copy lies in memory as oneDNN wants it.
+
+    Its products with 2 to 16 rows take half of the time, with hundreds four fifths. One row is faster without it, if
+    a wide matrix is turned.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        super().__init__(weight.size(1), weight.size(0), bias=False, device="meta")
+        turned = weight.t().contiguous().t() if self.out_features > self.in_features else weight
+        self.weight = nn.Parameter(turned, requires_grad=False)
+        self.bias = None if bias is None else nn.Parameter(bias, requires_grad=False)
+        self._packed: dict[tuple[int | None, int | None], tuple[Tensor, Tensor | None]] = {}
+
+    def forward(self, x: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return self.part(x, slice(None))
+
+    def part(self, x: Tensor, rows: slice) -> Tensor:
+        """What these rows of the matrix make of ``x``; they are packed when they are first asked for."""
+        if x.numel() == self.in_features:
+            return super().part(x, rows)
+        key = rows.start, rows.stop
+        if key not in self._packed:
+            packed = torch.ops.mkldnn._reorder_linear_weight(self.weight[rows].contiguous(), _PACKED_FOR)
+            self._packed[key] = packed, self.bias[rows] if self.bias is not None else None
+        return torch.ops.mkldnn._linear_pointwise(x, *self._packed[key], "none", [], "")
+
+
+def can_pack(weight: Tensor) -> bool:
+    """Whether oneDNN's products are there for a matrix like this one, and were found to be faster."""
+    known = platform.machine() in ("x86_64", "AMD64") and torch.backends.mkldnn.is_available()
+    return known and weight.device.type == "cpu" and weight.dtype == torch.float32
+
+
+def with_packed_matrices(model: _Model) -> _Model:
+    """The model with its linear maps packed, where that can be: for one that is not trained any more."""
+    for name, module in list(model.named_modules()):
+        if isinstance(module, nn.Linear) and not isinstance(module, PackedLinear) and can_pack(module.weight):
+            model.set_submodule(name, PackedLinear(module.weight.detach(), module.bias.detach()))
+    return model

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from heedful.errors import ShapeError
 from heedful.model.attention_kernels import Attend, Where, equation_1
+from heedful.model.devices import Linear
 from heedful.model.initialization import initialize_linear
 
 
@@ -51,7 +51,7 @@ class MultiHeadAttention(nn.Module):
         self.attend = attend
         # W^Q, W^K and W^V of all heads in one matrix: self-attention then needs one product instead of three.
         self.rows = [num_heads * self.d_k, num_heads * self.d_k, num_heads * self.d_v]
-        self.w_qkv = nn.Linear(d_model, sum(self.rows))
+        self.w_qkv = Linear(d_model, sum(self.rows))
         self.w_o = nn.Linear(num_heads * self.d_v, d_model)
         initialize_linear(self.w_qkv, blocks=self.rows)
         initialize_linear(self.w_o)
@@ -75,20 +75,17 @@ class MultiHeadAttention(nn.Module):
         if k is v:
             return self.queries(q), *self.keys_and_values(k)
         rows_q, rows_k, _ = self.rows
-        weight, bias = self.w_qkv.weight[rows_q:], self.w_qkv.bias[rows_q:]
-        keys, values = F.linear(k, weight[:rows_k], bias[:rows_k]), F.linear(v, weight[rows_k:], bias[rows_k:])
+        keys = self.w_qkv.part(k, slice(rows_q, rows_q + rows_k))
+        values = self.w_qkv.part(v, slice(rows_q + rows_k, None))
         return self.queries(q), self._heads(keys, self.d_k), self._heads(values, self.d_v)
 
     def queries(self, x: Tensor) -> Tensor:
         """X W^Q, ``[..., length, heads, d_k]``."""
-        rows = self.rows[0]
-        return self._heads(F.linear(x, self.w_qkv.weight[:rows], self.w_qkv.bias[:rows]), self.d_k)
+        return self._heads(self.w_qkv.part(x, slice(self.rows[0])), self.d_k)
 
     def keys_and_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """X W^K and X W^V, for a decoder that keeps them."""
-        rows = self.rows[0]
-        both = F.linear(x, self.w_qkv.weight[rows:], self.w_qkv.bias[rows:])
-        keys, values = both.split(self.rows[1:], dim=-1)
+        keys, values = self.w_qkv.part(x, slice(self.rows[0], None)).split(self.rows[1:], dim=-1)
         return self._heads(keys, self.d_k), self._heads(values, self.d_v)
 
     def _heads(self, x: Tensor, size: int) -> Tensor:

@@ -116,7 +116,7 @@ def _best_continuations(
     """The 2W most probable continuations of each slot: log-probabilities, parents and words, best first."""
     count = 2 * logits_BWV.size(1)
     choose = functools.partial(top_words, count=min(count, logits_BWV.size(-1)))
-    values, words = _allowed(state, logits_BWV.log_softmax(-1), options, spelling, choose=choose)
+    values, words = _allowed(state, _log_probabilities(logits_BWV), options, spelling, choose=choose)
     values = state.log_probability[..., None] + values
     values, order = values.flatten(1).sort(dim=1, descending=True, stable=True)
     values, order = values[:, :count], order[:, :count]
@@ -127,7 +127,7 @@ def _required_continuations(
     state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, spelling: Constraint
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The most probable continuations of each hypothesis, and those with required words, in turns: see `required`."""
-    log_probs_BWV, width = logits_BWV.log_softmax(-1), logits_BWV.size(1)
+    log_probs_BWV, width = _log_probabilities(logits_BWV), logits_BWV.size(1)
     added, added_value = _addition(state, log_probs_BWV, spelling)
     log_probs_BWV.scatter_(2, state.avoided[:, None].expand(-1, width, -1), -torch.inf)
     choose = functools.partial(top_words, count=min(width + 1, logits_BWV.size(-1)))
@@ -275,7 +275,7 @@ def length_penalty(length: Tensor, alpha: float, *, dtype: torch.dtype = torch.f
 def advance_samples(state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, spelling: Constraint) -> None:
     """Take one step in place, given the model's scores for the word after each live hypothesis."""
     choose = _most_probable if options.method == "greedy" else functools.partial(_drawn, state, options)
-    values, words = _allowed(state, logits_BWV.log_softmax(-1), options, spelling, choose=choose)
+    values, words = _allowed(state, _log_probabilities(logits_BWV), options, spelling, choose=choose)
     values, place = values.max(-1, keepdim=True)  # all others are -∞
     values, words = state.log_probability + values.squeeze(-1), words.gather(-1, place).squeeze(-1)
     ends, own = words == END, torch.arange(words.size(1), device=words.device).expand_as(words)
@@ -310,6 +310,11 @@ def uniform_numbers(seed: int, sentence: int, *, beams: int, positions: int) -> 
 
 
 # The most probable words
+
+
+def _log_probabilities(logits: Tensor) -> Tensor:
+    """Of scores, on a CPU in their place: there the system's work for as much new memory takes longer than the rest."""
+    return torch.log_softmax(logits, -1, out=logits) if logits.device.type == "cpu" else logits.log_softmax(-1)
 
 
 def top_words(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:

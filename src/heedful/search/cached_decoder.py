@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from heedful.model.devices import Captures, has_kernels
+from heedful.model.devices import Captures, PackedLinear, can_pack, has_kernels
 from heedful.model.masks import Padded, padded_layout
 from heedful.model.stacks import DecoderLayer
 from heedful.model.transformer import Transformer
@@ -59,7 +59,7 @@ class CachedDecoder:
         self,
         model: Transformer,
         *,
-        output_DV: Tensor,
+        output: OutputProduct,
         slots: int,
         beams: int,
         source_positions: int,
@@ -68,7 +68,7 @@ class CachedDecoder:
         encoded_together: int = 0,
         captures: Captures | None = None,
     ) -> None:
-        """``output_DV``: see `output_matrix`. ``encoded_together``: if not 0, sources are always encoded so many at a
+        """``encoded_together``: if not 0, sources are always encoded so many at a
         time, padded with empty ones, to the longest length there may be; ``captures``: captures that. So a sentence's
         numbers depend on no other.
         """
@@ -82,8 +82,8 @@ class CachedDecoder:
         """The decoder's output at the ids that were read last, ``[B, W or Q, D]``."""
         self.device = weight.device
         self.dtype = torch.float32 if weight.dtype != torch.float64 else torch.float64
-        self._output_DV = output_DV
-        places = {"dtype": output_DV.dtype, "device": self.device}
+        self._logits = output
+        places = {"dtype": output.dtype, "device": self.device}
         shapes = [
             (slots + 1, config.num_heads, *positions_of, size)
             for positions_of in ((positions, beams), (source_positions,))
@@ -221,27 +221,30 @@ class CachedDecoder:
         mask = torch.zeros(may_attend.shape, dtype=self._layers[0].self_keys.dtype, device=self.device)
         return mask.masked_fill_(~may_attend, -torch.inf)
 
-    def _logits(self, x: Tensor) -> Tensor:
-        if not self._half:
-            return x @ self._output_DV
-        # Half-precision scores would tie: eight bits for a number near 20 are steps of an eighth.
-        flat = torch.mm(x.flatten(0, 1).to(torch.bfloat16), self._output_DV, out_dtype=torch.float32)
-        return flat.unflatten(0, x.shape[:2])
-
     def autocast(self) -> contextlib.AbstractContextManager[None]:
         """Compute in half precision where the model does."""
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self._half)  # pyright: ignore
 
 
-def output_matrix(model: Transformer, *, half: bool) -> Tensor:
-    """The matrix that makes scores, ``[d_model, vocabulary]``; half: in bfloat16.
+class OutputProduct:
+    """Makes scores of every word: the product with the matrix of the embedding, which lies as a device wants it."""
 
-    On a CPU it is a copy in this order: the product for one row is then four times as fast, and for many not slower.
-    """
-    weight = model.embedding.weight.detach()
-    if half:
-        return weight.to(torch.bfloat16).t()
-    return weight.t().contiguous() if weight.device.type == "cpu" else weight.t()
+    def __init__(self, model: Transformer, *, half: bool) -> None:
+        """``half``: with the matrix in bfloat16."""
+        weight, self._half = model.embedding.weight.detach(), half
+        self.dtype = torch.bfloat16 if half else weight.dtype
+        self._packed = PackedLinear(weight, None) if can_pack(weight) and not half else None
+        self._weight_DV = weight.to(self.dtype).t()
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Of vectors ``[B, W, D]``, ``[B, W, V]``."""
+        if self._packed is not None:
+            return self._packed(x)
+        if not self._half:
+            return x @ self._weight_DV
+        # Half-precision scores would tie: eight bits for a number near 20 are steps of an eighth.
+        flat = torch.mm(x.flatten(0, 1).to(torch.bfloat16), self._weight_DV, out_dtype=torch.float32)
+        return flat.unflatten(0, x.shape[:2])
 
 
 def _zeros(shape: tuple[int, ...], *, dtype: torch.dtype, device: torch.device) -> Tensor:
@@ -253,9 +256,10 @@ def _zeros(shape: tuple[int, ...], *, dtype: torch.dtype, device: torch.device) 
 
 def _write(place_BHTWK: Tensor, new_BNHK: Tensor, at_BP: Tensor) -> None:
     """Put each slot's new vectors, W for each position, at its positions."""
-    _, heads, _, beams, size = place_BHTWK.shape
-    index = at_BP[:, None, :, None, None].expand(-1, heads, -1, beams, size)
-    place_BHTWK.scatter_(2, index, new_BNHK.transpose(1, 2).unflatten(2, (-1, beams)))
+    beams = place_BHTWK.size(3)
+    slots = torch.arange(len(at_BP), device=at_BP.device)[:, None]
+    # [B, P, H, W, size], the order in which two lists of places with another axis between them take values
+    place_BHTWK[slots, :, at_BP] = new_BNHK.unflatten(1, (-1, beams)).transpose(2, 3)
 
 
 def padded_ids(sources: Sequence[np.ndarray], width: int) -> np.ndarray:

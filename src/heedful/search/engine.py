@@ -45,7 +45,10 @@ class Scorer(Protocol):
         ...
 
     def step(self, ids_BW: Tensor, length_B: Tensor, rows_BWT: Tensor, *, reach: int | None = None) -> Tensor:
-        """Scores of every word after these ids; a hypothesis's position t is what row ``rows[t]`` was given then."""
+        """Scores of every word after these ids; a hypothesis's position t is what row ``rows[t]`` was given then.
+
+        They are the search's, which writes over them.
+        """
         ...
 
     def read(self, ids_BW: Tensor, length_B: Tensor, rows_BWT: Tensor, *, reach: int | None = None) -> None:

@@ -24,7 +24,7 @@ from heedful.model.attention_kernels import padded_attention
 from heedful.model.devices import Captures, current
 from heedful.model.transformer import Transformer
 from heedful.search.attention_maps import Weights
-from heedful.search.cached_decoder import CachedDecoder, output_matrix
+from heedful.search.cached_decoder import CachedDecoder, OutputProduct
 from heedful.search.drafts import CopyDrafter, Drafter, HeadDrafter, draft_matrix
 from heedful.search.engine import Engine, Hypothesis, Sentence
 from heedful.search.ensemble import Ensemble
@@ -83,7 +83,7 @@ class ModelSearch:
         """
         self.model, self._half, self._graphs, self._subwords = models[0], half, graphs, subwords
         self.device = self.model.embedding.weight.device
-        self._models = [(model.eval(), output_matrix(model, half=half)) for model in models]
+        self._models = [(model.eval(), OutputProduct(model, half=half)) for model in models]
         self._draft_DV = draft_matrix(self.model)
         self._slots = batch_size or SLOTS[self.device.type]
         self._engines: dict[tuple[int, bool, SearchOptions], Engine] = {}
@@ -185,7 +185,7 @@ class ModelSearch:
         decoders = [
             CachedDecoder(
                 model,
-                output_DV=output_DV,
+                output=output,
                 slots=slots,
                 beams=options.beams,
                 source_positions=source_positions,
@@ -194,7 +194,7 @@ class ModelSearch:
                 encoded_together=min(max(_ENCODED_TOGETHER, slots // 8), slots) if fixed else 0,
                 captures=self._captures,
             )
-            for model, output_DV in self._models
+            for model, output in self._models
         ]
         return Engine(
             Ensemble(decoders) if len(decoders) > 1 else decoders[0],

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from torch import nn
 
 from heedful.errors import SearchError
 from heedful.model.attention_kernels import padded_attention
-from heedful.model.devices import chosen_device, computes_in_half
+from heedful.model.devices import chosen_device, computes_in_half, with_packed_matrices
 from heedful.model.transformer import Transformer
 from heedful.runs.saved import SavedModel
 from heedful.search.model_search import SLOTS, ModelSearch, in_half_precision
@@ -55,9 +54,7 @@ def put_on_torch(
     def placed(model: Transformer) -> Transformer:
         model = model.to(place, torch.float64 if precision == "float64" else torch.float32)
         model.use(padded_attention(model.config))
-        if place.type == "cpu":
-            _lay_out_for_one_row(model)
-        return in_half_precision(model) if half else model
+        return in_half_precision(model) if half else with_packed_matrices(model)
 
     models = [placed(own.model) for own in saved]
     target, graphs = saved[0].target_vocabulary, place.type == "cuda"
@@ -67,17 +64,6 @@ def put_on_torch(
     computing = {"batch_size": batch_size, "half": half, "graphs": graphs}
     search = ModelSearch(*models, **computing, subwords=subwords, constraint=shape)
     return OnTorch(place, precision, batch_size or SLOTS[place.type], models, search)
-
-
-def _lay_out_for_one_row(model: Transformer) -> None:
-    """Turn the wide matrices of the decoder in memory: for one row their product then takes half of the time.
-
-    A sentence whose words are taken one by one has one row; for many rows it makes no difference.
-    """
-    for layer in model.decoder.layers:
-        for linear in (module for module in layer.modules() if isinstance(module, nn.Linear)):
-            if linear.out_features > linear.in_features:
-                linear.weight.data = linear.weight.data.t().contiguous().t()
 
 
 def _precision(wanted: str, device: torch.device) -> str:
