@@ -52,6 +52,7 @@ def folder_with_a_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("code", CODE)
+@pytest.mark.filterwarnings("ignore:the input does not look like")  # to a toy that was taught other words
 def test_its_code_runs(code: str, folder_with_a_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder_with_a_run)
     # Smaller sizes for the same lines: the claim is that they run, not that a test machine has the memory.
