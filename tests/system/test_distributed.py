@@ -142,7 +142,7 @@ def test_the_number_of_processes_does_not_change_what_is_learned(
 
 
 def test_processes_foresee_the_same_end(corpus: Path, tmp_path: Path) -> None:
-    linear = {"training__decay": "linear", "training__minutes": 0.1, "training__steps": 100_000}
+    linear = {"training__decay": "linear", "training__minutes": 0.05, "training__steps": 100_000}
     done = finished(command(corpus, tmp_path / "run", processes=2, **linear))
     assert done.returncode == 0, done.stderr
     status = json.loads((tmp_path / "run" / "status.json").read_text())

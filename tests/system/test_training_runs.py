@@ -137,6 +137,7 @@ def test_a_straight_line_ends_with_the_minutes_however_fast_the_machine_is_later
     monkeypatch.setattr(Trainer, "step", lambda *given: taken.append(1) or step(*given))
     monkeypatch.setattr(Clock, "minutes", lambda _: 0.1 * min(len(taken), 10) + later * max(0, len(taken) - 10))
     linear = ("training.decay=linear", "training.minutes=6", "training.steps=150", "training.checkpoint_steps=2")
+    linear += ("training.validation_steps=0",)
     progress, seen = run(corpus, tmp_path / "run", *linear, "training.log_steps=1")
     assert progress.step in expected
     lines = metrics(tmp_path / "run", "train")
