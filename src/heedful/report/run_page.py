@@ -183,10 +183,10 @@ def _schedule_section(record: RunRecord) -> Section:
     """The learning rate over the whole run, with the steps that are done."""
     training, d_model = record.config.training, record.config.model.d_model
     warmup, done = training.warmup_steps, record.run.step or 0
-    last = max(training.steps, done)
+    last = max(record.run.steps or training.steps, done)  # the clock may end it before training.steps
 
     def rate(step: int) -> float:
-        return scheduled_rate(step, d_model=d_model, training=training)
+        return scheduled_rate(step, d_model=d_model, training=training, last=last)
 
     marks = {1, last, *(step for step in (warmup, done) if 1 <= step <= last)}
     steps = sorted({max(1, round(last * place / _SAMPLES)) for place in range(_SAMPLES + 1)} | marks)
