@@ -38,7 +38,7 @@ ENVIRONMENTS = {
         ),
         alone="fairseq==0.12.2",
     ),
-    "sockeye": Environment((TORCH, OLD_NUMPY, YAML, SACREBLEU), alone="sockeye==3.1.34"),
+    "sockeye": Environment((TORCH, OLD_NUMPY, YAML, SACREBLEU, "safetensors==0.8.0"), alone="sockeye==3.1.34"),
     "eole": Environment(
         (
             *(TORCH, "numpy==2.4.6", YAML, "safetensors==0.8.0", "ConfigArgParse==1.9.0", "pydantic==2.14.3"),
@@ -81,7 +81,7 @@ CONTESTANTS = (
     OURS,
     Contestant("Hugging Face Marian", "rivals.marian_decoder", "marian", "transformers", real_weights=True),
     Contestant("fairseq", "rivals.fairseq_decoder", "fairseq", "fairseq"),
-    Contestant("Sockeye", "rivals.sockeye_decoder", "sockeye", "sockeye"),
+    Contestant("Sockeye", "rivals.sockeye_decoder", "sockeye", "sockeye", real_weights=True),
     Contestant("Eole", "rivals.eole_decoder", "eole", "eole"),
     *(
         Contestant(
