@@ -88,7 +88,7 @@ class LayersByKernels:
         given = self._beside(x)
         step_kernels.embedded[(len(x),)](
             ids_BW, length_B, embedding.weight, self._encodings, x, given, embedding.scale,
-            W=self._beams, **self._row_sizes(x), num_warps=2,
+            W=self._beams, **self._row_sizes(x), num_warps=2, **step_kernels.LAUNCH,
         )  # fmt: skip
         for layer, kept in zip(self._decoder_layers, self._kept, strict=True):
             attention = layer.self_attention
@@ -121,7 +121,7 @@ class LayersByKernels:
         output = qkv.new_empty(len(qkv), self._heads * attention.d_v)
         step_kernels.attention_to_output[(len(length_B), self._heads, -(-self._beams // tile["BEAMS"]))](
             qkv, kept[0], kept[1], rows_BWT, length_B, output, attention.d_k**-0.5 * _LOG2_E,
-            self._positions, self._reach, W=self._beams, **self._head_sizes(attention), **tile,
+            self._positions, self._reach, W=self._beams, **self._head_sizes(attention), **tile, **step_kernels.LAUNCH,
         )  # fmt: skip
         return output
 
@@ -144,7 +144,7 @@ class LayersByKernels:
         step_kernels.attention_to_source[(slots, self._heads, -(-queries // tile["ROWS"]))](
             q, keys_BHSK, values_BHSE, lengths_B, output, attention.d_k**-0.5 * _LOG2_E, q.stride(0),
             *keys_BHSK.stride()[:3], *values_BHSE.stride()[:3], queries, **self._head_sizes(attention), **tile,
-            PRECISION="ieee" if q.dtype == torch.float32 else "tf32",
+            PRECISION="ieee" if q.dtype == torch.float32 else "tf32", **step_kernels.LAUNCH,
         )  # fmt: skip
         return output
 
@@ -155,7 +155,7 @@ class LayersByKernels:
         y, norm = torch.empty_like(x), add_and_norm.norm
         given = self._beside(y)
         step_kernels.add_and_norm[(len(x),)](
-            x, s, norm.weight, norm.bias, y, given, norm.eps, **self._row_sizes(x), num_warps=2
+            x, s, norm.weight, norm.bias, y, given, norm.eps, **self._row_sizes(x), num_warps=2, **step_kernels.LAUNCH
         )
         return y, given
 
@@ -195,6 +195,7 @@ class AdvanceByKernels:
             W=beams, PADDED_W=_power(beams), COUNT=count, PADDED_COUNT=_power(count),
             LOOKED_AT=looked_at, PADDED_LOOKED_AT=_power(looked_at), COLUMNS=32,
             BEAM=options.method == "beam", ENOUGH=options.stop == "enough", num_warps=1,
+            **step_kernels.LAUNCH,
         )  # fmt: skip
 
 
@@ -216,12 +217,13 @@ def top_allowed_words(
     given = (logits_BWV, state.log_probability, state.spelled, state.length, state.limit, state.prefix, spelling.needed)
     step_kernels.best_of_chunks[(slots * beams, tiles)](
         *given, maxima, parts, positions, words, chunks, options.min_length,
-        W=beams, CHUNK=_CHUNK, TILE=_TILE, num_warps=4,
+        W=beams, CHUNK=_CHUNK, TILE=_TILE, num_warps=4, **step_kernels.LAUNCH,
     )  # fmt: skip
     step_kernels.best_words[(slots * beams,)](
         *given, maxima, parts, best, best_ids, positions, words, chunks, tiles, options.min_length,
         W=beams, COUNT=count, PADDED_COUNT=_power(count), CHUNK=_CHUNK,
         PADDED_CHUNKS=_power(chunks), PADDED_TILES=_power(tiles), num_warps=1 if count <= 8 else 4,
+        **step_kernels.LAUNCH,
     )  # fmt: skip
     return best, best_ids
 
