@@ -57,8 +57,8 @@ SENTENCES = (
 )
 SIZES = (1, 1, 1, 1, 1, 1, 1, 2, 4, 12)
 """Sentences of a request, each as probable."""
-SHARES = (0.25, 0.5, 0.75, 0.9)
-"""Of what the library reaches, for the rates that are asked for."""
+SHARES = {"cpu": (0.25, 0.5, 0.75, 0.9), "cuda": (0.02, 0.05, 0.1, 0.2)}
+"""Of what the library reaches, for the rates that are asked for: on a GPU this one client cannot ask for more."""
 AT_ONCE = 128
 """Requests that are open while the server is saturated."""
 SLOWEST = 600.0
@@ -93,6 +93,10 @@ class Plan:
     seconds: float
 
     @property
+    def shares(self) -> tuple[float, ...]:
+        return SHARES[self.device]
+
+    @property
     def servers(self) -> dict[str, list[str]]:
         """The commands that start each, and print where."""
         where = ["--device", self.device, "--threads", str(self.threads)]
@@ -104,6 +108,8 @@ class Plan:
             found["heedful --engine torch"] = [*own, "--engine", "torch"]
         for kind in ("float32", "int8") if self.device == "cpu" else ("bfloat16",):
             found[f"static batches, CTranslate2 in {kind}"] = [*rival, kind]
+        if self.device == "cuda":
+            found["static batches, Hugging Face Marian"] = [*rival, "marian"]
         return found
 
     def engine(self, server: str) -> str:
@@ -122,6 +128,10 @@ class Plan:
         return len(lines) / took
 
 
+class ServerError(Exception):
+    """A server ended before it said where it is."""
+
+
 @contextlib.contextmanager
 def started(command: Sequence[str]) -> Iterator[tuple[str, int]]:
     """The address of a server and its process id; it ends with the block."""
@@ -131,7 +141,7 @@ def started(command: Sequence[str]) -> Iterator[tuple[str, int]]:
             if found := re.search(r"http://127\.0\.0\.1:\d+/", line):
                 break
         else:
-            raise SystemExit(f"{' '.join(command)} did not start")
+            raise ServerError(f"{' '.join(command)} did not start")
         threading.Thread(target=process.stderr.read, daemon=True).start()
         yield found[0], process.pid
         process.terminate()
@@ -208,15 +218,18 @@ def compare(plan: Plan) -> Iterator[str]:
     yield f"| server | sentences/s asked | answered | median s | p95 | p99 | refused |\n|---|{6 * '---:|'}"
     best: dict[str, float] = {}
     for name, command in plan.servers.items():
-        with started(command) as (url, _):
-            asyncio.run(outcome(name, url, rate=5.0, sentences=0, seconds=2.0))  # warm
-            same = library[plan.engine(name)]
-            rates = sorted({share * speed for share in SHARES for speed in (library["torch"], same)})
-            for rate in (*rates, None):
-                likely = same * plan.seconds
-                found = asyncio.run(outcome(name, url, rate=rate, sentences=likely, seconds=plan.seconds))
-                yield found.row
-                best[name] = found.answered
+        same = library[plan.engine(name)]
+        try:
+            with started(command) as (url, _):
+                asyncio.run(outcome(name, url, rate=5.0, sentences=0, seconds=2.0))  # warm
+                rates = sorted({share * speed for share in plan.shares for speed in (library["torch"], same)})
+                for rate in (*rates, None):
+                    likely = same * plan.seconds
+                    found = asyncio.run(outcome(name, url, rate=rate, sentences=likely, seconds=plan.seconds))
+                    yield found.row
+                    best[name] = found.answered
+        except ServerError:
+            yield f"| {name} | did not start | | | | | |"
     yield "\n| saturated | sentences/s | of the library with the same engine |\n|---|---:|---:|"
     for name, speed in best.items():
         share = f"{speed / library[plan.engine(name)]:.0%}" if name.startswith("heedful") else ""

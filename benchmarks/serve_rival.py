@@ -1,4 +1,7 @@
-"""A rival of `heedful serve`: CTranslate2 with static batches behind a front of Starlette and uvicorn."""
+"""A rival of `heedful serve`: another engine with static batches behind a front of Starlette and uvicorn.
+
+CTranslate2 in a kind of number (float32, int8, …), or Hugging Face's Marian, if the kind is `marian`.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,11 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-import ctranslate2
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -21,19 +23,64 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from heedful.runs.models import read_model
+from heedful.runs.saved import SavedModel
 from heedful.serve.server import bound_socket
+from heedful.symbols import END, PAD
 
-MOST = 64
+MOST = {"cpu": 64, "cuda": 256}
 """Sentences of a batch."""
+Decode = Callable[[list[list[int]]], list[list[int]]]
+"""Sources to translations, subwords without control symbols."""
+
+
+def on_ctranslate2(folder: Path, saved: SavedModel, kind: str, *, device: str, threads: int) -> Decode:
+    import ctranslate2
+
+    engine = ctranslate2.Translator(str(folder), device=device, intra_threads=threads, compute_type=kind)
+    names = json.loads((folder / "shared_vocabulary.json").read_text())
+    numbers = {name: number for number, name in enumerate(names)}
+
+    def decode(sources: list[list[int]]) -> list[list[int]]:
+        named = [[*(names[id_] for id_ in ids), "</s>"] for ids in sources]
+        found = engine.translate_batch(named, beam_size=saved.config.search.beam_size, max_batch_size=MOST[device])
+        return [[numbers[name] for name in result.hypotheses[0] if name != "</s>"] for result in found]
+
+    return decode
+
+
+def on_transformers(folder: Path, saved: SavedModel, kind: str, *, device: str, threads: int) -> Decode:
+    del kind
+    import torch
+    from transformers import MarianMTModel
+
+    torch.set_num_threads(threads)
+    kind_of_number = torch.float32 if device == "cpu" else torch.bfloat16
+    model = MarianMTModel.from_pretrained(folder, attn_implementation="sdpa").to(device, kind_of_number).eval()
+
+    def decode(sources: list[list[int]]) -> list[list[int]]:
+        width = max(map(len, sources)) + 1
+        rows = [[*ids, END, *[PAD] * (width - 1 - len(ids))] for ids in sources]
+        ids = torch.tensor(rows, device=device)
+        with torch.inference_mode():
+            found = model.generate(
+                input_ids=ids,
+                attention_mask=(ids != PAD).long(),
+                num_beams=saved.config.search.beam_size,
+                do_sample=False,
+                max_new_tokens=width + 50,
+                length_penalty=saved.config.search.length_penalty,
+                early_stopping=True,
+            )
+        return [[id_ for id_ in row if id_ not in (PAD, END)] for row in found[:, 1:].tolist()]
+
+    return decode
 
 
 class StaticBatches:
     """What has come while a batch is translated is the next."""
 
-    def __init__(self, folder: Path, model: str, engine: ctranslate2.Translator) -> None:
-        self._saved, self._engine = read_model(model), engine
-        self._beam = self._saved.config.search.beam_size
-        self._names = json.loads((folder / "shared_vocabulary.json").read_text())
+    def __init__(self, saved: SavedModel, decode: Decode, *, most: int) -> None:
+        self._saved, self._decode, self._most = saved, decode, most
         self._waiting: list[tuple[str, Future[str]]] = []
         self._news = threading.Condition()
         threading.Thread(target=self._work, daemon=True).start()
@@ -46,28 +93,26 @@ class StaticBatches:
         return futures
 
     def _work(self) -> None:
-        numbers = {name: number for number, name in enumerate(self._names)}
         while True:
             with self._news:
                 while not self._waiting:
                     self._news.wait()
-                batch, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
+                batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
             encoded = self._saved.source_subwords.encode([text for text, _ in batch])
-            sources = [[*(self._names[id_] for id_ in ids), "</s>"] for ids in encoded]
-            found = self._engine.translate_batch(sources, beam_size=self._beam, max_batch_size=MOST)
-            for (_, future), result in zip(batch, found, strict=True):
-                ids = [numbers[name] for name in result.hypotheses[0] if name != "</s>"]
+            found = self._decode([list(map(int, ids)) for ids in encoded])
+            for (_, future), ids in zip(batch, found, strict=True):
                 future.set_result(self._saved.target_subwords.decode(ids))
 
 
 def serve_static_batches(model: str, kind: str, *, device: str, threads: int) -> None:
     """Answer until somebody stops it; says where on standard error."""
+    form, begin = ("marian", on_transformers) if kind == "marian" else ("ctranslate2", on_ctranslate2)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "engine"
-        command = [sys.executable, "-m", "heedful", "export", model, "--to", "ctranslate2", "--output", str(folder)]
+        command = [sys.executable, "-m", "heedful", "export", model, "--to", form, "--output", str(folder)]
         subprocess.run(command, check=True, capture_output=True)
-        engine = ctranslate2.Translator(str(folder), device=device, intra_threads=threads, compute_type=kind)
-        rival = StaticBatches(folder, model, engine)
+        saved = read_model(model)
+        rival = StaticBatches(saved, begin(folder, saved, kind, device=device, threads=threads), most=MOST[device])
 
         async def translate(request: Request) -> Response:
             texts = (await request.json())["text"]
