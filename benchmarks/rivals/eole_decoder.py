@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from rivals.engine import PAD, Engine, Search, Sizes, batches, in_order
+from rivals.engine import Engine, Search, Sizes, batches, in_order
+from rivals.stand_ins import install_stand_ins
+from rivals.training import plain_words
 
 SPECIALS = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
 
 
 def build(sizes: Sizes, *, device: str, half: bool) -> Engine:
-    import eole  # pyright: ignore[reportMissingImports]
     import torch
+
+    install_stand_ins()
+    import eole  # pyright: ignore[reportMissingImports]
     from eole.config.run import PredictConfig  # pyright: ignore[reportMissingImports]
     from eole.models.model import EncoderDecoderModel  # pyright: ignore[reportMissingImports]
     from eole.predict import GNMTGlobalScorer, Translator  # pyright: ignore[reportMissingImports]
@@ -86,10 +90,13 @@ def fill_parameters(model: Any) -> None:
             constant_(parameter, 0.0 if name.endswith("bias") else 1.0)
 
 
-def _vocabularies(sizes: Sizes) -> dict[str, Any]:
-    import pyonmttok  # pyright: ignore[reportMissingImports]
+class _Words(dict[str, int]):
+    """A vocabulary with what its translator asks of one."""
 
-    words = [f"w{number}" for number in range(sizes.vocab_size - len(SPECIALS))]
-    shared = pyonmttok.build_vocab_from_tokens([], special_tokens=[*SPECIALS.values(), *words])
-    assert (len(shared), shared["<pad>"]) == (sizes.vocab_size, PAD), "another order of words"
+    def lookup_token(self, word: str) -> int:
+        return self.get(word, self[SPECIALS["unk_token"]])
+
+
+def _vocabularies(sizes: Sizes) -> dict[str, Any]:
+    shared = _Words(plain_words(sizes, list(SPECIALS.values())))
     return {"src": shared, "tgt": shared, "specials": SPECIALS, "decoder_start_token": "<s>"}
