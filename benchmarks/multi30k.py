@@ -1,7 +1,7 @@
 """Multi30k from scratch: three seeds of each language, scored on the validation set and once on the two test sets.
 
     python benchmarks/multi30k.py --data MULTI30K --output OUT
-    python benchmarks/multi30k.py --data MULTI30K --output OTHER --sets val --copies 32 --set training.steps=14000
+    python benchmarks/multi30k.py --data MULTI30K --output OTHER --sets val --set training.steps=24000
     python benchmarks/multi30k.py --data MULTI30K --output OUT --ensemble
 
 MULTI30K holds train, val, test_2016_flickr and test_2017_flickr as .en.gz, .de.gz and .fr.gz. Everything goes through
@@ -117,7 +117,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS, help="what to score; val alone for choices")
     parser.add_argument("--vocab-size", type=int, default=8000)
     parser.add_argument("--bpe-dropout", type=float, default=0.1)
-    parser.add_argument("--copies", type=int, default=16, help="of each pair, each cut anew")
+    parser.add_argument("--copies", type=int, default=32, help="of each pair, each cut anew")
     parser.add_argument("--set", nargs="+", default=[], help="settings on top of the preset")
     parser.add_argument("--ensemble", action="store_true", help="score all seeds of a language together as well")
     given = parser.parse_args()

@@ -26,7 +26,8 @@ import sacrebleu
 PREPARED = ("--vocab-size", "8000", "--bpe-dropout", "0.1", "--copies", "4")
 SETTINGS = [
     *("training.steps=5600", "training.source_tokens=12288", "training.target_tokens=12288"),
-    *("training.learning_rate_scale=0.7", "training.warmup_steps=700", "training.validation_steps=0"),
+    *("training.learning_rate_scale=0.7", "training.warmup_steps=700", "training.decay=inverse-sqrt"),
+    *("training.validation_steps=0",),
     *("training.checkpoint_steps=200", "training.average_last=6", "training.keep_last=6", "training.log_steps=600"),
 ]
 GOAL = 40.0

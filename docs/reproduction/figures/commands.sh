@@ -1,1 +1,1 @@
-heedful reproduce figures --threads 1 --device cpu
+heedful reproduce figures base-en-de --threads 1 --device cpu
