@@ -97,10 +97,12 @@ class SharedSearch:
             return self.thread.decode(self.job, torch, self.base, some, options)
 
         settled: set[Sentence] = set()
-        if batches is not None and self.job.on_live is None and not refusals(options):
+        if batches is not None and not refusals(options):
             fast = [sentence for sentence in sentences if batches.takes(sentence, options)]
-            for sentence, hypotheses in self.thread.decode(self.job, batches, self.base, fast, options):
-                if hypotheses:
+            # Who wants to see beams grow sees torch's, and has the words that everybody has.
+            seen = dict(torch.search(fast, options, decode=decode)) if self.job.on_live is not None else {}
+            for sentence, found in self.thread.decode(self.job, batches, self.base, fast, options):
+                if hypotheses := found or seen.get(sentence):
                     settled.add(sentence)
                     yield sentence, hypotheses
         yield from torch.search([one for one in sentences if one not in settled], options, decode=decode)
