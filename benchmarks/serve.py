@@ -91,6 +91,7 @@ class Plan:
     device: str
     threads: int
     seconds: float
+    workers: Sequence[int] = ()
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -103,6 +104,8 @@ class Plan:
         own = [sys.executable, "-m", "heedful", "serve", "--model", self.model, "--port", "0", "--quiet", *where]
         own += ["--queue-tokens", "1000000000"]
         rival = [sys.executable, __file__, "--model", self.model, *where, "--rival"]
+        if self.workers:
+            return {f"heedful --workers {number}": [*own, "--workers", str(number)] for number in self.workers}
         found = {"heedful": own}
         if self.device == "cpu":
             found["heedful --engine torch"] = [*own, "--engine", "torch"]
@@ -114,7 +117,7 @@ class Plan:
 
     def engine(self, server: str) -> str:
         """The engine of the library whose speed a server's is compared with."""
-        return "ctranslate2" if self.device == "cpu" and (server == "heedful" or "int8" in server) else "torch"
+        return "ctranslate2" if self.device == "cpu" and "torch" not in server and "float32" not in server else "torch"
 
     def library(self, engine: str) -> float:
         """Sentences a second of the library, with all of them in one call."""
@@ -242,11 +245,12 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=18, help="of each rate")
+    parser.add_argument("--workers", type=int, nargs="*", default=(), help="compare these numbers, and no rivals")
     parser.add_argument("--memory", type=int, default=0, metavar="N", help="send N requests, and watch the memory")
     parser.add_argument("--rival", metavar="KIND", help="be the rival, computing in this kind of number")
     parser.add_argument("--output", type=Path, help="a file of Markdown")
     chosen = parser.parse_args()
-    plan = Plan(chosen.model, chosen.device, chosen.threads, chosen.seconds)
+    plan = Plan(chosen.model, chosen.device, chosen.threads, chosen.seconds, chosen.workers)
     if chosen.rival:
         from serve_rival import serve_static_batches
 

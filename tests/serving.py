@@ -80,9 +80,10 @@ def running(
     queue_tokens: int = 20_000,
     most_characters: int = 50_000,
     origins: tuple[str, ...] = (),
+    workers: int | None = None,
 ) -> Iterator[Running]:
     """A server with these models. At its end nothing of any job may be left behind."""
-    service = Service(models, queue_tokens=queue_tokens, most_characters=most_characters)
+    service = Service(models, queue_tokens=queue_tokens, most_characters=most_characters, workers=workers)
     sock = bound_socket("127.0.0.1", 0)
     server = Server(app(service, keys or Keys(), origins=origins), service)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)

@@ -18,7 +18,7 @@ from tests.system.test_bundled_models import PINNED
 
 import heedful
 from heedful.cli.main import main
-from heedful.errors import CheckpointError, ExportError, SearchError
+from heedful.errors import CheckpointError, ExportError, SearchError, ServeError
 from heedful.export import cache
 from heedful.runs.folder import DEFAULT_MODEL, bundled_models
 from heedful.runs.saved import known_model
@@ -259,7 +259,8 @@ def test_a_model_is_evaluated_with_it_when_that_is_asked_for(
     assert measured["speed"]["engine"] == "ctranslate2"
 
 
-def test_a_server_translates_whatever_waits_as_a_batch(exact: heedful.Translator) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_server_translates_whatever_waits_as_a_batch(exact: heedful.Translator, workers: int) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     from tests import serving
@@ -269,7 +270,7 @@ def test_a_server_translates_whatever_waits_as_a_batch(exact: heedful.Translator
     lines = ["A dog runs.", "Two men are talking. They laugh!", "Mail a@b.de {0} now."] * 3
     expected = exact.translate(lines)
     model = serving.ServedModel("fast", exact, spoken, exact.options)
-    with serving.running(model) as own, ThreadPoolExecutor(9) as pool:
+    with serving.running(model, workers=workers) as own, ThreadPoolExecutor(9) as pool:
         answers = pool.map(lambda line: own.ask("POST", "/api/translate", {"text": line, "n_best": 2}), lines)
         assert [answer.json["results"][0]["translations"][0]["text"] for answer in answers] == expected
         question = {"text": "The contract is ready.", "glossary": {"contract": "Kontrakt"}}
@@ -278,7 +279,7 @@ def test_a_server_translates_whatever_waits_as_a_batch(exact: heedful.Translator
 
 
 def test_a_server_takes_torch_for_whoever_wants_what_it_alone_has(
-    small: heedful.Translator, torch_: heedful.Translator, monkeypatch: pytest.MonkeyPatch
+    small: heedful.Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tests import serving
 
@@ -298,12 +299,53 @@ def test_a_server_takes_torch_for_whoever_wants_what_it_alone_has(
             patch.setattr("heedful.search.engine.Engine.turn", refused)
             (found,) = own.ask("POST", "/api/translate", question).json["results"]
             assert found["translations"][0]["text"] == expected
-        monkeypatch.setattr("heedful.search.ctranslate2_search.CTranslate2Search.search", refused)
         *beams, last = map(json.loads, own.ask("POST", "/api/stream", question).body.splitlines())
         assert len(beams) > 1, "whoever wants to see them grow does"
-        assert last["result"]["results"][0]["translations"][0]["text"] == torch_.translate([question["text"]])[0]
+        assert last["result"]["results"] == [found], "and has the words that everybody has"
+        monkeypatch.setattr("heedful.search.ctranslate2_search.CTranslate2Search.found", refused)
         (found,) = own.ask("POST", "/api/translate", {**question, "prefix": "Im letzten"}).json["results"]
         assert found["translations"][0]["text"].startswith("Im letzten")
+
+
+def test_a_stream_ends_with_the_words_of_a_translation_and_torch_says_what_ctranslate2_cannot(
+    small: heedful.Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Words of CTranslate2's own are put in, since on most sentences the engines agree."""
+    from tests import serving
+
+    from heedful.search.ctranslate2_search import CTranslate2Search
+
+    spoken = small.saved.description.languages
+    assert spoken is not None
+    model, hypotheses = serving.ServedModel("small", small, spoken, small.options), CTranslate2Search._hypotheses
+    question = {"text": "Two men are talking. A dog runs."}
+
+    def second_best(self: CTranslate2Search, sentence: Any, result: Any, options: SearchOptions) -> Any:
+        own = hypotheses(self, replace(sentence, n_best=2), result, options)
+        return own[1:] if own else None
+
+    def words(own: serving.Running, route: str) -> Any:
+        last = json.loads(own.ask("POST", route, question).body.splitlines()[-1])
+        return last.get("result", last)["results"][0]["translations"][0]["text"]
+
+    with serving.running(model, workers=2) as own:
+        usual = words(own, "/api/translate")
+        monkeypatch.setattr(CTranslate2Search, "_hypotheses", second_best)
+        assert words(own, "/api/stream") == words(own, "/api/translate") != usual
+        monkeypatch.setattr(CTranslate2Search, "_hypotheses", lambda *_: None)
+        assert words(own, "/api/stream") == words(own, "/api/translate") == usual
+
+
+def test_workers_are_two_by_themselves_where_there_are_two_threads(small: heedful.Translator) -> None:
+    from tests import serving
+
+    for threads, workers in ((1, 1), (2, 2), (8, 2)):
+        translator = heedful.load(DEFAULT_MODEL, engine="ctranslate2", threads=threads)
+        assert translator.saved.description.languages is not None
+        model = serving.ServedModel("a", translator, translator.saved.description.languages, translator.options)
+        service = serving.Service([model], queue_tokens=1, most_characters=1)
+        assert service.workers == workers
+        service.close()
 
 
 def test_a_server_without_ctranslate2_has_torch_for_everybody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,3 +359,5 @@ def test_a_server_without_ctranslate2_has_torch_for_everybody(tmp_path: Path, mo
     model = serving.ServedModel("auto", auto, auto.saved.description.languages, auto.options)
     assert (model.shared.batches, model.engine) == (None, "PyTorch")
     assert "PyTorch translates, and not CTranslate2: " in said[-1]
+    with pytest.raises(ServeError, match=r"--workers 2: .*leave it out, or take CTranslate2"):
+        serving.Service([model], queue_tokens=1, most_characters=1, workers=2)

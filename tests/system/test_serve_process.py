@@ -22,8 +22,8 @@ BODY = json.dumps({"text": "\n".join(["The committee met on Tuesday, but it coul
 
 
 @contextlib.contextmanager
-def started(port: int = 0) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    command = [sys.executable, "-m", "heedful", "serve", "--port", str(port), "--threads", "1"]
+def started(port: int = 0, *, threads: int = 1) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    command = [sys.executable, "-m", "heedful", "serve", "--port", str(port), "--threads", str(threads)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         for line in process.stderr:
@@ -51,10 +51,11 @@ def asked(port: int, statuses: list[int | str]) -> threading.Thread:
     return thread
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_what_is_going_on_is_answered_first(number: signal.Signals) -> None:
+@pytest.mark.parametrize(("number", "threads"), [(signal.SIGTERM, 1), (signal.SIGTERM, 2), (signal.SIGINT, 1)])
+def test_what_is_going_on_is_answered_first(number: signal.Signals, threads: int) -> None:
+    """With two threads there are two workers."""
     statuses: list[int | str] = []
-    with started() as (process, port):
+    with started(threads=threads) as (process, port):
         thread = asked(port, statuses)
         process.send_signal(number)
         thread.join()

@@ -522,6 +522,12 @@ def test_what_is_wrong_with_the_command_is_said_at_once(capsys: pytest.CaptureFi
     code, _, said = run_here(capsys, "serve", "--cors", "example.org")
     assert code == 2
     assert "https://example.org" in said
+    code, _, said = run_here(capsys, "serve", "--port", "0", "--engine", "torch", "--workers", "2")
+    assert code == 2
+    assert "--workers 2: they translate batches with CTranslate2" in said
+    code, _, said = run_here(capsys, "serve", "--workers", "0")
+    assert code == 2
+    assert "--workers 0" in said
 
 
 def test_without_the_extra_it_says_what_to_install(

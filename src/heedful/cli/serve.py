@@ -30,6 +30,7 @@ def serve(
     port: Annotated[int, whole_number(0, 65_535)] = 5000,
     keys: Path | None = None,
     queue_tokens: Annotated[int, whole_number(1, 1_000_000_000), _MORE] = 20_000,
+    workers: Annotated[int | None, whole_number(1, 256), _MORE] = None,
     most_characters: Annotated[int, whole_number(1, 1_000_000), _MORE] = 50_000,
     beam_size: Annotated[int | None, whole_number(1, 100), _MORE] = None,
     cors: Annotated[Repeated, _MORE] = (),
@@ -50,6 +51,8 @@ def serve(
         port: The port to listen on; 0 for any that is free.
         keys: A TOML file of API keys as hashes, with limits; without it everybody who reaches the server may ask.
         queue_tokens: Subwords of text that may wait; beyond it requests are told to come again (429).
+        workers: Batches that CTranslate2 translates at the same time; they share --threads and the weights. When not
+            given, 2, or 1 with one thread. More than 1 is not for PyTorch, which decodes all requests side by side.
         most_characters: Of one request's text.
         beam_size: The beam of every search, and so the most translations of a text; the model's own when not given.
         cors: The origin of another site whose pages may ask, such as https://example.org; may be repeated.
@@ -76,7 +79,7 @@ def serve(
             raise ServeError("which model? Give --model RUN, the folder that `heedful train` made")
         if doubled := {one.name for one in models if sum(other.name == one.name for other in models) > 1}:
             raise ServeError(f"--model {min(doubled)} was given twice")
-        service = Service(models, queue_tokens=queue_tokens, most_characters=most_characters)
+        service = Service(models, queue_tokens=queue_tokens, most_characters=most_characters, workers=workers)
         service.warm_up()
         names = ", ".join(
             f"{one.name} ({one.languages.source} to {one.languages.target}, {one.engine})" for one in models

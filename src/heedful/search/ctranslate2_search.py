@@ -111,7 +111,7 @@ class CTranslate2Search:
         and the rest is refused; otherwise torch takes all where its results would be far from CTranslate2's.
         """
         self._saved, self._torch, self._only, self._notice = saved, torch, only, notice
-        self._computes, self._threads = _COMPUTES[precision], threads or _cores()
+        self._computes, self.threads = _COMPUTES[precision], threads or _cores()
         self.batch_size = batch_size or _BATCH
         source, target = (own.tokens for own in (saved.source_subwords, saved.target_subwords))
         self._source_tokens, self._tokens = np.array(source, object), np.array(target, object)
@@ -132,7 +132,7 @@ class CTranslate2Search:
         import ctranslate2  # pyright: ignore[reportMissingImports]
 
         folder = export_once(self._saved, storage=self._computes, notice=self._notice)
-        threads = {"inter_threads": self._threads, "intra_threads": 1}  # a batch each: none waits for another
+        threads = {"inter_threads": self.threads, "intra_threads": 1}  # a batch each: none waits for another
         try:
             return ctranslate2.Translator(str(folder), device="cpu", compute_type=self._computes, **threads)
         except (RuntimeError, ValueError) as error:
@@ -157,22 +157,27 @@ class CTranslate2Search:
         if refused or self._engine is None:
             yield from self._torch().search(sentences, options)
             return
-        ordered = sorted(sentences, key=lambda sentence: -len(sentence.source))
-        left = [sentence for sentence in ordered if not self.takes(sentence, options)]
-        ordered = [sentence for sentence in ordered if self.takes(sentence, options)]
-        size = max(1, min(self.batch_size, -(-len(ordered) // self._threads)))
-        batches = (ordered[first : first + size] for first in range(0, len(ordered), size))
-        begun = deque(self._begun(batch, options) for batch in itertools.islice(batches, 2 * self._threads))
-        while begun:
-            for sentence, result in begun.popleft():
-                found = self._hypotheses(sentence, result.result(), options)
-                if found is None:
-                    left.append(sentence)
-                else:
-                    yield sentence, found
-            begun.extend(self._begun(batch, options) for batch in itertools.islice(batches, 1))
+        left = [sentence for sentence in sentences if not self.takes(sentence, options)]
+        for sentence, found in self.found([one for one in sentences if self.takes(one, options)], options):
+            if found is None:
+                left.append(sentence)
+            else:
+                yield sentence, found
         if left:
             yield from self._torch().search(left, options)
+
+    def found(
+        self, sentences: Sequence[Sentence], options: SearchOptions
+    ) -> Iterator[tuple[Sentence, list[Hypothesis] | None]]:
+        """What CTranslate2 alone finds for sentences that it `takes`; None where torch must say. For any thread."""
+        ordered = sorted(sentences, key=lambda sentence: -len(sentence.source))
+        size = max(1, min(self.batch_size, -(-len(ordered) // self.threads)))
+        batches = (ordered[first : first + size] for first in range(0, len(ordered), size))
+        begun = deque(self._begun(batch, options) for batch in itertools.islice(batches, 2 * self.threads))
+        while begun:
+            for sentence, result in begun.popleft():
+                yield sentence, self._hypotheses(sentence, result.result(), options)
+            begun.extend(self._begun(batch, options) for batch in itertools.islice(batches, 1))
 
     def _begun(self, batch: Sequence[Sentence], options: SearchOptions) -> list[tuple[Sentence, Any]]:
         """The sentences with what CTranslate2 will have found for them: it has just begun."""

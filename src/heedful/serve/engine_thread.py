@@ -1,8 +1,9 @@
 """The one thread that owns torch: sentences of all jobs are decoded side by side, those of the job that is due first.
 
 A job is what one request asks for. Its text is taken apart and put together in a thread of its own; what a model must
-compute for it is given to this thread. Whoever has gone is forgotten at the next turn. A fault fails the jobs that were
-being decoded, and nobody else; the third within a minute ends the service, since something is broken for good.
+compute for it is given to this thread, which decodes it step by step, or in batches has its workers do it. Whoever has
+gone is forgotten at the next turn. A fault fails the jobs that were being decoded, of a batch those in it, and nobody
+else; the third within a minute ends the service, since something is broken for good.
 """
 
 from __future__ import annotations
@@ -10,18 +11,18 @@ from __future__ import annotations
 import bisect
 import contextlib
 import math
-import queue
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from heedful.errors import BusyError, GoneError, ServeError
 from heedful.search.model_search import Found
 from heedful.search.options import SearchOptions
-from heedful.search.sentence import Hypothesis, Sentence
+from heedful.search.sentence import Sentence
+from heedful.serve.engines import Batch, Job, OnLive, Results, Shareable, Slots, Workers
 from heedful.serve.metrics import Metrics
 
 _SECONDS_BETWEEN_LOOKS = 0.1
@@ -34,36 +35,9 @@ _PATIENCE = 20
 _LEAST_OF_BATCH = 5
 """Jobs share a batch up to this part of the largest, or half of all that waits: the rest need not wait for its end."""
 _MEMORY = 0.99
-"""How much a turn counts beside the one after it, where speed is measured."""
+"""How much what was finished counts beside what is finished after it, where speed is measured."""
 _LONGEST_WAIT = 60
 """Seconds that somebody is asked to wait at most before the next try."""
-Results = list[tuple[Sentence, list[Hypothesis]]]
-Live = dict[Sentence, tuple[list[Hypothesis], list[Hypothesis]]]
-"""For each sentence the hypotheses that go on, and those that have ended."""
-OnLive = Callable[[Live], object]
-
-
-@dataclass(eq=False)
-class Job:
-    """One request's work. What it waits for comes through its queue."""
-
-    on_live: OnLive | None = None
-    """Called in the engine thread with hypotheses that are not finished yet."""
-    results: queue.SimpleQueue[tuple[Sentence, list[Hypothesis]] | BaseException] = field(
-        default_factory=queue.SimpleQueue
-    )
-    waiting: dict[Slots, deque[Sentence]] = field(default_factory=dict)
-    due: float = math.inf
-    """When it should be finished; infinity before it is admitted."""
-    ended: BaseException | None = None
-    """Why nothing more will come: it is finished, given up or failed."""
-    looked: float = 0.0
-
-    def end(self, why: BaseException) -> None:
-        """Let nothing more be done for it; whoever waits for it is told."""
-        if self.ended is None:
-            self.ended = why
-            self.results.put(why)
 
 
 @dataclass(eq=False)
@@ -85,37 +59,11 @@ class _Arrival:
     sentences: Sequence[Sentence]
 
 
-class Slots(Protocol):
-    """What decodes: `Engine`, or something that takes in sentences and gives hypotheses as it does."""
-
-    @property
-    def slots(self) -> int: ...
-
-    @property
-    def inside(self) -> list[Sentence]: ...
-
-    @property
-    def most_tokens(self) -> int | None: ...  # of the sources of a turn, where it ends when all are finished
-
-    def room(self, waiting: int) -> int: ...
-
-    def turn(self, new: Sequence[Sentence] = (), *, dropped: Collection[Sentence] = ()) -> Results: ...
-
-    def live(self, sentences: Collection[Sentence]) -> Live: ...
-
-
-class Shareable(Protocol):
-    """What makes engines for sentences: `ModelSearch`, or `StaticBatches`."""
-
-    def shared_engine(self, sentence: Sentence, options: SearchOptions) -> Slots: ...
-
-    def forget_engines(self) -> None: ...
-
-
 class EngineThread:
-    """Decodes for everybody. ``most_tokens``: subwords of sources that may wait, beyond which new jobs are refused."""
+    """Decodes for everybody. ``most_tokens``: subwords of sources that may wait, beyond which new jobs are refused.
+    ``workers``: batches that are translated at the same time."""
 
-    def __init__(self, metrics: Metrics, *, most_tokens: int) -> None:
+    def __init__(self, metrics: Metrics, *, most_tokens: int, workers: int = 1) -> None:
         self._metrics, self._most_tokens = metrics, most_tokens
         self.broken = False
         """Whether it has ended by itself, after too many faults."""
@@ -125,7 +73,8 @@ class EngineThread:
         self._lanes: dict[Slots, tuple[Shareable, SearchOptions, list[Job]]] = {}
         self._owners: dict[Sentence, Job] = {}
         self._tokens, self._recent = 0, [1.0, 0.01]  # subwords and seconds, the last ones counted most
-        self._stopped = False
+        self._stopped = self._some_ended = False
+        self._workers = Workers(workers, news=self._wake)
         self._faults: deque[float] = deque(maxlen=_FAULTS)
         self._thread = threading.Thread(target=self._work, name="engine", daemon=True)
         self._thread.start()
@@ -165,6 +114,11 @@ class EngineThread:
         """Forget a job that nobody waits for."""
         with self._news:
             job.end(GoneError("nobody waits for this any more"))
+            self._some_ended = True
+            self._news.notify()
+
+    def _wake(self) -> None:
+        with self._news:
             self._news.notify()
 
     def _submit(self, arrival: _Arrival) -> None:
@@ -199,7 +153,7 @@ class EngineThread:
     @property
     def running(self) -> int:
         """Sentences that are being decoded."""
-        return sum(len(engine.inside) for engine in list(self._lanes))
+        return sum(len(engine.inside) for engine in list(self._lanes)) + len(self._workers.sentences)
 
     @property
     def idle(self) -> bool:
@@ -217,11 +171,12 @@ class EngineThread:
         return seconds / max(tokens, 1e-9)
 
     def stop(self) -> None:
-        """End the thread; jobs that are not finished fail."""
+        """End the threads; jobs that are not finished fail."""
         with self._news:
             self._stopped = True
             self._news.notify()
         self._thread.join(timeout=10)
+        self._workers.stop()
 
     # The thread itself
 
@@ -236,25 +191,37 @@ class EngineThread:
             self._fail(failed, self._calls)
 
     def _take_turns(self) -> None:
+        looked = time.monotonic()
         while True:
             with self._news:
-                while not (self._stopped or self._arrivals or self._calls or self._owners):
-                    self._news.wait()
+                idle = not self._owners
+                self._news.wait_for(self._is_something_to_do)
                 arrivals, self._arrivals = self._arrivals, []
                 calls, self._calls = self._calls, deque()
+                self._some_ended = False
             if self._stopped:
                 self._fail(ServeError("the server is stopping", status=503), calls)
                 return
             for call in calls:
                 self._run(call)
+            looked = time.monotonic() if idle else looked
             for arrival in arrivals:
                 self._take_in(arrival)
+            finished = sum([self._end(batch) for batch in self._workers.taken_back()])
             self._forget_ended()
-            began = time.monotonic()
-            finished = sum([self._turn(engine) for engine in list(self._lanes)])
-            self._recent = [
-                _MEMORY * old + new for old, new in zip(self._recent, (finished, time.monotonic() - began), strict=True)
-            ]
+            self._begin_batches()
+            finished += sum([self._turn(engine) for engine in list(self._lanes) if engine.most_tokens is None])
+            if finished:
+                now = time.monotonic()
+                news, looked = (finished, now - looked), now
+                self._recent = [_MEMORY * old + new for old, new in zip(self._recent, news, strict=True)]
+
+    def _is_something_to_do(self) -> bool:
+        news = self._stopped or self._arrivals or self._calls or self._some_ended or self._workers.finished
+        return bool(news) or any(
+            (self._workers.free and jobs) if engine.most_tokens else (engine.inside or jobs)
+            for engine, (*_, jobs) in self._lanes.items()
+        )
 
     def _run(self, call: _Call) -> None:
         try:
@@ -282,7 +249,7 @@ class EngineThread:
         """Leave nothing of the jobs that are finished, given up or failed; those that are decoded go in their turn."""
         with self._news:  # or somebody submits meanwhile, and there are suddenly more of them
             ended = [one for one, job in self._owners.items() if job.ended is not None]
-        inside = {one for engine in self._lanes for one in engine.inside} if ended else set()
+        inside = set(self._workers.sentences).union(*(engine.inside for engine in self._lanes)) if ended else set()
         for sentence in ended:
             if sentence not in inside:
                 self._drop(sentence)
@@ -314,14 +281,40 @@ class EngineThread:
             return 0
         for sentence in dropped:
             self._drop(sentence)
+        tokens = self._give(finished)
+        self._show(engine)
+        return tokens
+
+    def _give(self, finished: Results) -> int:
+        """Let jobs have what was found for them; the subwords of the sources."""
         for sentence, hypotheses in finished:
+            if self._owners[sentence].ended is not None:
+                self._drop(sentence)
+                continue
             job = self._settle(sentence)
             job.results.put((sentence, hypotheses))
-            if job.on_live is not None:
+            if job.on_live is not None and hypotheses:
                 job.on_live({sentence: ([], hypotheses)})
             self._metrics.generated.inc(len(hypotheses[0].ids) + 1 if hypotheses else 0)
-        self._show(engine)
         return sum(len(sentence.source) + 1 for sentence, _ in finished)
+
+    def _begin_batches(self) -> None:
+        """Give every free worker a batch, of the model whose job is due first."""
+        while self._workers.free:
+            lanes = [(jobs[0].due, engine) for engine, (*_, jobs) in self._lanes.items() if engine.most_tokens and jobs]
+            if not lanes:
+                return
+            _, engine = min(lanes, key=lambda lane: lane[0])
+            search, _, jobs = self._lanes[engine]
+            self._workers.begin(Batch(search, engine, self._next(engine, jobs)))
+
+    def _end(self, batch: Batch) -> int:
+        """Take back what has come of a batch; the subwords of the sources."""
+        assert batch.outcome is not None, "it is finished"
+        if isinstance(batch.outcome, Exception):
+            self._report_fault(batch.outcome, batch.search, batch.sentences)
+            return 0
+        return self._give(batch.outcome)
 
     def _next(self, engine: Slots, jobs: list[Job]) -> list[Sentence]:
         """The sentences that go in now; jobs of which none is left waiting are taken from the list."""
@@ -330,7 +323,8 @@ class EngineThread:
         ready = sum(min(len(job.waiting[engine]), max(0, most - held[job])) for job in jobs)
         room, most_tokens = engine.room(ready), engine.most_tokens or math.inf
         alone = most_tokens * (1 - 1 / _KEPT_FREE)
-        together = min(max(most_tokens / _LEAST_OF_BATCH, self._tokens / 2), most_tokens)
+        waits = self._tokens - sum(batch.tokens for batch in self._workers.batches)
+        together = min(max(most_tokens / _LEAST_OF_BATCH, waits / 2), most_tokens)
         new, tokens = list[Sentence](), 0
         for job in jobs:
             waiting = job.waiting[engine]
@@ -372,6 +366,7 @@ class EngineThread:
                 if job.ended is None:
                     self._take_in(_Arrival(job, search, options, sentences))
         self._faults.append(time.monotonic())
+        self._some_ended = True
         if len(self._faults) == _FAULTS and self._faults[-1] - self._faults[0] < _WITHIN_SECONDS:
             with self._news:
                 self._stopped = self.broken = True

@@ -17,7 +17,7 @@ from heedful.evaluation.alignments import aligning_layer, soft_alignment, word_w
 from heedful.search.attention_maps import AttentionMaps
 from heedful.search.lines import Translation
 from heedful.search.translator import Translator
-from heedful.serve.engine_thread import Live
+from heedful.serve.engines import Live
 from heedful.serve.fields import Fields, fields_of, gone
 from heedful.serve.problems import status_and_message
 from heedful.serve.service import LANGUAGE_NAMES, ServedModel, Service

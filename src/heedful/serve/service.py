@@ -17,13 +17,16 @@ from heedful.runs.descriptions import Languages
 from heedful.runs.direction import language_check
 from heedful.search.options import SearchOptions
 from heedful.search.translator import Translator
-from heedful.serve.engine_thread import EngineThread, OnLive, job_of
+from heedful.serve.engine_thread import EngineThread, job_of
+from heedful.serve.engines import OnLive
 from heedful.serve.metrics import Metrics
 from heedful.serve.shared_search import Shared, SharedSearch
 
 T = TypeVar("T")
 _MOST_JOBS = 256
 """Requests whose text is taken apart or put together, or that wait for their translations: a thread for each."""
+_WORKERS = 2
+"""Batches at the same time where nobody says how many, if there are as many threads: none is idle while one ends."""
 _NAMES = (
     "ar Arabic, bg Bulgarian, ca Catalan, cs Czech, da Danish, de German, el Greek, en English, eo Esperanto, es "
     "Spanish, et Estonian, eu Basque, fa Persian, fi Finnish, fr French, ga Irish, gl Galician, he Hebrew, hi "
@@ -101,12 +104,20 @@ class Service:
         *,
         queue_tokens: int,
         most_characters: int,
+        workers: int | None = None,
     ) -> None:
-        """``most_characters``: of one request."""
+        """``most_characters``: of one request; ``workers``: batches that CTranslate2 translates at the same time."""
+        threads = max((model.shared.batches.threads for model in models if model.shared.batches), default=0)
+        if workers is not None and workers > 1 and not threads:
+            raise ServeError(
+                f"--workers {workers}: they translate batches with CTranslate2, and PyTorch decodes all requests side "
+                "by side in one engine: leave it out, or take CTranslate2 (a CPU, pip install 'heedful[ctranslate2]')"
+            )
+        self.workers = workers or max(1, min(_WORKERS, threads))
         self.models, self.most_characters, self.metrics = list(models), most_characters, Metrics()
         for saved in (one for model in models for one in model.translator.all_saved):
             saved.source_subwords.cached_words = saved.target_subwords.cached_words = _CACHED_WORDS
-        self.thread = EngineThread(self.metrics, most_tokens=queue_tokens)
+        self.thread = EngineThread(self.metrics, most_tokens=queue_tokens, workers=self.workers)
         self.metrics.watch(tokens=lambda: self.thread.tokens, running=lambda: self.thread.running)
         self.ready = True
         self.jobs = 0

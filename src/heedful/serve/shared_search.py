@@ -13,7 +13,8 @@ from heedful.search.model_search import Found, ModelSearch
 from heedful.search.options import SearchOptions
 from heedful.search.sentence import Sentence
 from heedful.search.translator import Translator
-from heedful.serve.engine_thread import EngineThread, Job, Live, Results
+from heedful.serve.engine_thread import EngineThread
+from heedful.serve.engines import Job, Live, Results
 from heedful.symbols import END
 
 _MOST_TOKENS = 400
@@ -21,10 +22,13 @@ _MOST_TOKENS = 400
 
 
 class StaticBatches:
-    """CTranslate2 in the place of an engine and of what makes it: a turn is a batch."""
+    """CTranslate2 in the place of an engine and of what makes it: a turn is a batch, and several may go on at once.
+
+    It gives no hypotheses of a sentence of which torch must say what it is.
+    """
 
     def __init__(self, search: CTranslate2Search) -> None:
-        self._search, self.takes = search, search.takes
+        self._search, self.takes, self.threads = search, search.takes, search.threads
         self._options: SearchOptions | None = None
 
     def shared_engine(self, sentence: Sentence, options: SearchOptions) -> StaticBatches:
@@ -32,7 +36,7 @@ class StaticBatches:
         return self
 
     def forget_engines(self) -> None:
-        """There is nothing to forget: no batch is left when a turn has ended."""
+        """There is nothing to forget: a turn is over with its batch, however it ends."""
 
     @property
     def slots(self) -> int:
@@ -51,7 +55,7 @@ class StaticBatches:
 
     def turn(self, new: Sequence[Sentence] = (), *, dropped: Collection[Sentence] = ()) -> Results:
         assert self._options is not None, "who gives sentences has asked for the engine"
-        return list(self._search.search(new, self._options)) if new else []
+        return [(sentence, found or []) for sentence, found in self._search.found(new, self._options)]
 
     def live(self, sentences: Collection[Sentence]) -> Live:
         return {}
@@ -63,7 +67,7 @@ class Shared:
 
     torch: ModelSearch
     batches: StaticBatches | None
-    """CTranslate2, where the model was loaded with it; torch takes what it cannot do, such as show how beams grow."""
+    """CTranslate2, where the model was loaded with it; torch takes what it cannot do, and shows how beams grow."""
 
     @classmethod
     def of(cls, translator: Translator) -> Shared:
@@ -92,12 +96,16 @@ class SharedSearch:
         def decode(some: Sequence[Sentence], options: SearchOptions) -> Found:
             return self.thread.decode(self.job, torch, self.base, some, options)
 
-        fast: list[Sentence] = []
-        if batches is not None and self.job.on_live is None and not refusals(options):
+        settled: set[Sentence] = set()
+        if batches is not None and not refusals(options):
             fast = [sentence for sentence in sentences if batches.takes(sentence, options)]
-            yield from self.thread.decode(self.job, batches, self.base, fast, options)
-        taken = set(fast)
-        yield from torch.search([one for one in sentences if one not in taken], options, decode=decode)
+            # Who wants to see beams grow sees torch's, and has the words that everybody has.
+            seen = dict(torch.search(fast, options, decode=decode)) if self.job.on_live is not None else {}
+            for sentence, found in self.thread.decode(self.job, batches, self.base, fast, options):
+                if hypotheses := found or seen.get(sentence):
+                    settled.add(sentence)
+                    yield sentence, hypotheses
+        yield from torch.search([one for one in sentences if one not in settled], options, decode=decode)
 
     def warm_up(self) -> None:
         """Decode something with every engine that most sentences need."""
