@@ -55,7 +55,8 @@ def on_transformers(folder: Path, saved: SavedModel, kind: str, *, device: str, 
 
     torch.set_num_threads(threads)
     kind_of_number = torch.float32 if device == "cpu" else torch.bfloat16
-    model = MarianMTModel.from_pretrained(folder, attn_implementation="sdpa").to(device, kind_of_number).eval()
+    model: Any = MarianMTModel.from_pretrained(folder, attn_implementation="sdpa")
+    model.to(device, kind_of_number).eval()
 
     def decode(sources: list[list[int]]) -> list[list[int]]:
         width = max(map(len, sources)) + 1
