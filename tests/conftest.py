@@ -29,6 +29,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.name not in _FIRST)
 
 
+def pytest_runtest_teardown() -> None:
+    torch.set_num_threads(1)  # whatever a test has asked for: sums of several threads have other last bits
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The repository."""
