@@ -7,7 +7,8 @@ One file is TSV; two are the source's and the target's. Everything goes through 
 --valid-pairs and --test-pairs, train with --minutes, evaluate on the pairs that were put aside. The other side trains
 on the same corpus with a settings file, the tutorial's as it was first published unless --against names another, and
 ends by the same minutes. Its time begins with its first step; that of the fitted run when its command begins. For a
-quiet machine. --at-once 6 trains six at a time, each on one thread, where there are more cores than that.
+quiet machine, or with --processor-time, which counts what the processor spent on a run and not what others made it
+wait. --at-once 6 trains six at a time, each on one thread, where there are more cores than that.
 """
 
 from __future__ import annotations
@@ -44,9 +45,18 @@ validation_steps = 250
 """
 
 
-def heedful(*arguments: str | Path) -> str:
+PROCESSOR_TIME = """
+import runpy, sys, time
+time.monotonic = time.perf_counter = time.process_time
+sys.argv[0] = "heedful"
+runpy.run_module("heedful", run_name="__main__")
+"""
+
+
+def heedful(*arguments: str | Path, processor_time: bool = False) -> str:
     """Run a command of ours; its output, or the end of what it said if it failed."""
-    command = [sys.executable, "-m", "heedful", *map(str, arguments)]
+    program = ["-c", PROCESSOR_TIME] if processor_time else ["-m", "heedful"]
+    command = [sys.executable, *program, *map(str, arguments)]
     environment = {**os.environ, "NO_COLOR": "1", "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
     if done.returncode:
@@ -54,13 +64,13 @@ def heedful(*arguments: str | Path) -> str:
     return done.stdout + done.stderr
 
 
-def trained(corpus: Path, run: Path, arguments: list[str]) -> dict[str, Any]:
+def trained(corpus: Path, run: Path, arguments: list[str], *, processor_time: bool) -> dict[str, Any]:
     """Train a run that is not there yet and score it on the pairs that were put aside."""
     place = run.with_suffix(".json")
     if place.exists():
         return json.loads(place.read_text())
     began = time.perf_counter()
-    told = heedful("train", corpus, "--output", run, "--overwrite", *arguments)
+    told = heedful("train", corpus, "--output", run, "--overwrite", *arguments, processor_time=processor_time)
     took = time.perf_counter() - began
     test = [
         f"--{option}={corpus}/held-out/test.{side}" for option, side in (("source", "source"), ("reference", "target"))
@@ -82,6 +92,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--pairs", type=int, default=1000, help="put aside for validation, and as many for the test")
     parser.add_argument("--at-once", type=int, default=1, metavar="N", help="so many runs side by side, a thread each")
+    parser.add_argument("--processor-time", action="store_true", help="the minutes are the processor's")
     parser.add_argument("--columns", help="as prepare takes them")
     parser.add_argument("--against", type=Path, help="a settings file instead of the tutorial's")
     given = parser.parse_args()
@@ -107,7 +118,8 @@ def main() -> None:
     def facts_of(run: tuple[int, str]) -> dict[str, Any]:
         seed, name = run
         place = given.output / f"{name.replace(' ', '-')}-{seed}"
-        return trained(corpus, place, [*ways[name], "--set", f"training.seed={seed}"])
+        arguments = [*ways[name], "--set", f"training.seed={seed}"]
+        return trained(corpus, place, arguments, processor_time=given.processor_time)
 
     with ThreadPoolExecutor(given.at_once) as workers:
         for (seed, name), facts in zip(runs, workers.map(facts_of, runs), strict=True):
