@@ -21,7 +21,7 @@ import pytest
 from tests import serving
 from tests.commands import run_here
 
-from heedful.errors import HeedfulError
+from heedful.errors import GoneError, HeedfulError
 from heedful.serve.access import Key, Keys, read_keys
 
 TEXT = "Two men are talking about a very long story that never ends."
@@ -269,7 +269,7 @@ def test_a_mistake_in_the_engine_thread_lets_nobody_wait(
     model: serving.ServedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = serving.Service([model], queue_tokens=10**6, most_characters=10**6)
-    monkeypatch.setattr(service.thread, "_show", lambda engine: 1 / 0)
+    monkeypatch.setattr(service.thread, "_give", lambda finished: 1 / 0)
     with pytest.raises(HeedfulError, match="ZeroDivisionError"):
         asyncio.run(service.run(model, lambda own: own.translate([TEXT]), gone=asyncio.Event().wait))
     assert service.thread.broken
@@ -287,7 +287,10 @@ def test_what_many_threads_change_is_looked_through_by_one(model: serving.Served
             return super().items()
 
     service.thread._owners = Watched()
-    asyncio.run(service.run(model, lambda own: own.translate([TEXT]), gone=asyncio.Event().wait))
+    leaving = service.run(model, lambda own: own.translate([TEXT] * 99), gone=lambda: asyncio.sleep(0.3))
+    with pytest.raises(GoneError):
+        asyncio.run(leaving)
+    until("it is forgotten", lambda: service.thread.idle)
     service.close()
     assert looks
     assert all(looks)

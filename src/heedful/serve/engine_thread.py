@@ -72,6 +72,7 @@ class EngineThread:
         self._calls: deque[_Call] = deque()
         self._lanes: dict[Slots, tuple[Shareable, SearchOptions, list[Job]]] = {}
         self._owners: dict[Sentence, Job] = {}
+        self._lookers: set[Job] = set()
         self._tokens, self._recent = 0, [1.0, 0.01]  # subwords and seconds, the last ones counted most
         self._stopped = self._some_ended = False
         self._workers = Workers(workers, news=self._wake)
@@ -114,8 +115,10 @@ class EngineThread:
         """Forget a job that nobody waits for."""
         with self._news:
             job.end(GoneError("nobody waits for this any more"))
-            self._some_ended = True
-            self._news.notify()
+            self._lookers.discard(job)
+            if job.sentences:  # of most that end nothing is left
+                self._some_ended = True
+                self._news.notify()
 
     def _wake(self) -> None:
         with self._news:
@@ -134,6 +137,9 @@ class EngineThread:
                 arrival.job.due = time.monotonic() + _PATIENCE * tokens * self._seconds_of_token
             self._tokens += tokens
             self._owners |= dict.fromkeys(arrival.sentences, arrival.job)
+            arrival.job.sentences += len(arrival.sentences)
+            if arrival.job.on_live is not None:
+                self._lookers.add(arrival.job)
             self._arrivals.append(arrival)
             self._news.notify()
 
@@ -198,7 +204,7 @@ class EngineThread:
                 self._news.wait_for(self._is_something_to_do)
                 arrivals, self._arrivals = self._arrivals, []
                 calls, self._calls = self._calls, deque()
-                self._some_ended = False
+                some_ended, self._some_ended = self._some_ended, False
             if self._stopped:
                 self._fail(ServeError("the server is stopping", status=503), calls)
                 return
@@ -208,9 +214,11 @@ class EngineThread:
             for arrival in arrivals:
                 self._take_in(arrival)
             finished = sum([self._end(batch) for batch in self._workers.taken_back()])
-            self._forget_ended()
+            if some_ended or self._some_ended:
+                self._forget_ended()
             self._begin_batches()
-            finished += sum([self._turn(engine) for engine in list(self._lanes) if engine.most_tokens is None])
+            engines = [engine for engine in self._lanes if engine.most_tokens is None]
+            finished += sum([self._turn(engine, some_ended=some_ended) for engine in engines])
             if finished:
                 now = time.monotonic()
                 news, looked = (finished, now - looked), now
@@ -219,7 +227,7 @@ class EngineThread:
     def _is_something_to_do(self) -> bool:
         news = self._stopped or self._arrivals or self._calls or self._some_ended or self._workers.finished
         return bool(news) or any(
-            (self._workers.free and jobs) if engine.most_tokens else (engine.inside or jobs)
+            (self._workers.free and jobs) if engine.most_tokens else (jobs or engine.inside)
             for engine, (*_, jobs) in self._lanes.items()
         )
 
@@ -239,11 +247,12 @@ class EngineThread:
             for sentence in arrival.sentences:
                 engine = arrival.search.shared_engine(sentence, arrival.options)
                 *_, jobs = self._lanes.setdefault(engine, (arrival.search, arrival.options, []))
-                if job not in jobs:
+                if not job.waiting.get(engine):  # otherwise it is there
                     bisect.insort(jobs, job, key=lambda one: one.due)
                 job.waiting.setdefault(engine, deque()).append(sentence)
         except Exception as error:  # of this job alone: too long a source, no memory for it
             job.end(error)
+            self._some_ended = True
 
     def _forget_ended(self) -> None:
         """Leave nothing of the jobs that are finished, given up or failed; those that are decoded go in their turn."""
@@ -264,16 +273,21 @@ class EngineThread:
     def _settle(self, sentence: Sentence) -> Job:
         with self._news:
             self._tokens -= len(sentence.source) + 1
-            return self._owners.pop(sentence)
+            job = self._owners.pop(sentence)
+            job.sentences -= 1
+            return job
 
-    def _turn(self, engine: Slots) -> int:
-        """One turn of an engine; the subwords of the sources that were finished."""
-        search, _, jobs = self._lanes[engine]
-        dropped = {one for one in engine.inside if self._owners[one].ended is not None}
-        new = self._next(engine, jobs)
-        if not new and not engine.inside:
+    def _turn(self, engine: Slots, *, some_ended: bool) -> int:
+        """One turn of an engine; the subwords of the sources that were finished. ``some_ended``: some jobs have."""
+        if engine not in self._lanes:  # another of its model has failed in this turn
             return 0
-        inside = [*engine.inside, *new]
+        search, _, jobs = self._lanes[engine]
+        inside = engine.inside
+        dropped = {one for one in inside if self._owners[one].ended is not None} if some_ended else set[Sentence]()
+        new = self._next(engine, jobs, inside) if jobs else []
+        if not new and not inside:
+            return 0
+        inside += new
         try:
             finished = engine.turn(new, dropped=dropped)
         except Exception as error:
@@ -282,7 +296,8 @@ class EngineThread:
         for sentence in dropped:
             self._drop(sentence)
         tokens = self._give(finished)
-        self._show(engine)
+        if self._lookers:
+            self._show(engine)
         return tokens
 
     def _give(self, finished: Results) -> int:
@@ -306,7 +321,7 @@ class EngineThread:
                 return
             _, engine = min(lanes, key=lambda lane: lane[0])
             search, _, jobs = self._lanes[engine]
-            self._workers.begin(Batch(search, engine, self._next(engine, jobs)))
+            self._workers.begin(Batch(search, engine, self._next(engine, jobs, engine.inside)))
 
     def _end(self, batch: Batch) -> int:
         """Take back what has come of a batch; the subwords of the sources."""
@@ -316,17 +331,24 @@ class EngineThread:
             return 0
         return self._give(batch.outcome)
 
-    def _next(self, engine: Slots, jobs: list[Job]) -> list[Sentence]:
+    def _next(self, engine: Slots, jobs: list[Job], inside: Sequence[Sentence]) -> list[Sentence]:
         """The sentences that go in now; jobs of which none is left waiting are taken from the list."""
-        held = Counter(self._owners[one] for one in engine.inside)
+        held = Counter(self._owners[one] for one in inside)
         most = engine.slots - engine.slots // _KEPT_FREE
-        ready = sum(min(len(job.waiting[engine]), max(0, most - held[job])) for job in jobs)
+        ready = 0
+        for job in jobs:
+            ready += min(len(job.waiting[engine]), max(0, most - held[job]))
+            if ready >= engine.slots:
+                break
         room, most_tokens = engine.room(ready), engine.most_tokens or math.inf
         alone = most_tokens * (1 - 1 / _KEPT_FREE)
         waits = self._tokens - sum(batch.tokens for batch in self._workers.batches)
         together = min(max(most_tokens / _LEAST_OF_BATCH, waits / 2), most_tokens)
-        new, tokens = list[Sentence](), 0
-        for job in jobs:
+        new, tokens, seen = list[Sentence](), 0, 0
+        for job in jobs if room else ():
+            if len(new) == room:
+                break
+            seen += 1
             waiting = job.waiting[engine]
             while waiting and len(new) < room and held[job] < most:
                 with_it = tokens + len(waiting[0].source) + 1
@@ -334,7 +356,7 @@ class EngineThread:
                     break
                 new.append(waiting.popleft())
                 tokens, held[job] = with_it, held[job] + 1
-        jobs[:] = [job for job in jobs if job.waiting[engine]]
+        jobs[:seen] = [job for job in jobs[:seen] if job.waiting[engine]]
         return new
 
     def _show(self, engine: Slots) -> None:

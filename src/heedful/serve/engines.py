@@ -62,6 +62,8 @@ class Job:
     ended: BaseException | None = None
     """Why nothing more will come: it is finished, given up or failed."""
     looked: float = 0.0
+    sentences: int = 0
+    """Of it that wait or are decoded."""
 
     def end(self, why: BaseException) -> None:
         """Let nothing more be done for it; whoever waits for it is told."""
