@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests import serving
@@ -286,7 +285,7 @@ def test_what_many_threads_change_is_looked_through_by_one(model: serving.Served
             looks.append(service.thread._news._is_owned())  # pyright: ignore[reportAttributeAccessIssue]
             return super().items()
 
-    service.thread._owners = Watched()
+    service.thread._owners = Watched()  # pyright: ignore[reportAttributeAccessIssue]
     leaving = service.run(model, lambda own: own.translate([TEXT] * 99), gone=lambda: asyncio.sleep(0.3))
     with pytest.raises(GoneError):
         asyncio.run(leaving)
@@ -305,24 +304,17 @@ def test_what_takes_too_long_is_refused_when_it_stops(
 ) -> None:
     from heedful.serve import server as module
 
-    made: list[module.Server] = []
-
-    def kept(*arguments: Any) -> module.Server:
-        made.append(server_class(*arguments))
-        return made[0]
-
-    server_class = module.Server
-    monkeypatch.setattr(module, "Server", kept)
-    monkeypatch.setattr(module, "_SECONDS_TO_DRAIN", 1.5)
+    monkeypatch.setattr(module, "SECONDS_TO_DRAIN", 1.5)
     service = serving.Service([model], queue_tokens=10**6, most_characters=10**6)
+    made = module.Server(serving.app(service, Keys()), service)
     begun = threading.Event()
     with module.bound_socket("127.0.0.1", 0) as sock, concurrent.futures.ThreadPoolExecutor(2) as pool:
-        serving_ = pool.submit(module.serve, serving.app(service, Keys()), service, sock, started=begun.set)
+        serving_ = pool.submit(module.serve, made, service, sock, started=begun.set)
         begun.wait()
         own = serving.Running(service, sock.getsockname()[1])
         asked = pool.submit(own.ask, "POST", "/api/translate", {"text": "\n".join([TEXT] * 2000)})
         until("it is decoded", lambda: service.thread.running > 0)
-        made[0].handle_exit(15, None)
+        made.handle_exit(15, None)
         assert (asked.result().status, asked.result().json) == (503, {"error": "the server is stopping"})
         serving_.result(timeout=10)
 

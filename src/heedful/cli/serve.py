@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import logging
 import re
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -64,7 +63,8 @@ def serve(
     _require_extra()
     from heedful.serve.access import Keys, read_keys
     from heedful.serve.app import app
-    from heedful.serve.server import bound_socket
+    from heedful.serve.problems import log_to_stderr
+    from heedful.serve.server import Server, bound_socket
     from heedful.serve.server import serve as answer
     from heedful.serve.service import Service
 
@@ -72,7 +72,8 @@ def serve(
     for origin in cors:
         if origin != "*" and not re.fullmatch(r"https?://[^/\s]+", origin):
             raise ServeError(f"--cors {origin}: must be an origin such as https://example.org, or * for all sites")
-    with bound_socket(host, port) as sock:  # before the models are loaded: a port that is taken is said at once
+    # before the models are loaded: a port that is taken is said at once
+    with bound_socket(host, port) as sock:
         say("loading the models", quiet=quiet)
         models = [_served(name, running, beam_size=beam_size) for name in model or _all_bundled()]
         if not models:
@@ -87,13 +88,9 @@ def serve(
         place = f"http://{'[' + host + ']' if ':' in host else host}:{sock.getsockname()[1]}/"
         if not keys and sock.getsockname()[0] not in ("127.0.0.1", "::1"):
             say(f"whoever reaches {host} may ask: --keys lets in those who have one")
-        _log_to_stderr(quiet=quiet)
-        answer(
-            app(service, known, origins=cors),
-            service,
-            sock,
-            started=lambda: say(f"{names}: open {place} in a browser; Ctrl-C stops it"),
-        )
+        log_to_stderr(quiet=quiet)
+        started: Callable[[], object] = lambda: say(f"{names}: open {place} in a browser; Ctrl-C stops it")  # noqa: E731
+        answer(Server(app(service, known, origins=cors), service), service, sock, started=started)
     if service.thread.broken:
         raise ServeError("the engine failed for good, or three times within a minute: the log says where")
     say("stopped", quiet=quiet)
@@ -102,15 +99,6 @@ def serve(
 def _all_bundled() -> tuple[str, ...]:
     """The models that come with heedful, the one that commands take by default first."""
     return tuple(sorted(bundled_models(), key=lambda name: name != DEFAULT_MODEL))
-
-
-def _log_to_stderr(*, quiet: bool) -> None:
-    from heedful.serve.problems import LOG, Lines
-
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Lines())
-    logging.basicConfig(handlers=[handler], level=logging.ERROR)
-    LOG.setLevel(logging.ERROR if quiet else logging.INFO)
 
 
 def _require_extra() -> None:

@@ -31,6 +31,7 @@ from heedful.search.ensemble import Ensemble
 from heedful.search.options import SearchOptions
 from heedful.search.required import MOST_REQUIRED, required_shape
 from heedful.search.scoring import attention_weights
+from heedful.search.sentence import with_freed
 from heedful.search.spelling import Constraint, Spelling
 
 SLOTS = {"cpu": 32, "cuda": 256}
@@ -102,17 +103,8 @@ class ModelSearch:
         What a sentence's output must hold is left out where no output can hold it. ``decode``: decodes them instead of
         engines that serve nobody else.
         """
-        decode = decode or self._decoded
-        self._check(sentences, options)
-        yield from decode([sentence for sentence in sentences if not sentence.required], options)
-        stuck: dict[int, Sentence] = {}
-        for sentence, hypotheses in decode([sentence for sentence in sentences if sentence.required], options):
-            if hypotheses:
-                yield sentence, hypotheses
-            else:
-                stuck[sentence.number] = sentence
-        freed = [replace(sentence, required=()) for sentence in stuck.values()]
-        yield from ((stuck[sentence.number], hypotheses) for sentence, hypotheses in decode(freed, options))
+        self.require_possible(sentences, options)
+        yield from with_freed(decode or self._decoded, sentences, options)
 
     def _decoded(self, sentences: Sequence[Sentence], options: SearchOptions) -> Found:
         """The same for sentences that all have required words, or none of which has."""
@@ -253,7 +245,8 @@ class ModelSearch:
     def _configs(self) -> list[ModelConfig]:
         return [model.config for model, _ in self._models]
 
-    def _check(self, sentences: Sequence[Sentence], options: SearchOptions) -> None:
+    def require_possible(self, sentences: Sequence[Sentence], options: SearchOptions) -> None:
+        """Raise where no output can be what is asked for."""
         most, spelling = self.most_positions, self.spelling(options)
         for prefix in {sentence.prefix for sentence in sentences}:
             if not spelling.allows(prefix):
@@ -264,10 +257,10 @@ class ModelSearch:
                 raise SearchError(
                     f"a source of {length} subwords, its end included, but this model's learned positions end at {most}"
                 )
-            if sentence.prefix and len(sentence.prefix) > self._limit(length - 1, options):
+            limit = min(self._limit(length - 1, options), sentence.limit or _MOST_POSITIONS)
+            if len(sentence.prefix) > limit:
                 raise SearchError(
-                    f"a prefix of {len(sentence.prefix)} subwords, but the output may have "
-                    f"{self._limit(length - 1, options)} at most"
+                    f"a prefix of {len(sentence.prefix)} subwords, but the output may have {limit} at most"
                 )
 
 

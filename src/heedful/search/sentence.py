@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from heedful.search.options import SearchOptions
     from heedful.search.required import Term
 
 
@@ -45,3 +47,20 @@ class Hypothesis:
     """The log-probability divided by the length penalty: what hypotheses are ranked by."""
     rows: np.ndarray
     """The beam in which each position was computed, the start symbol's first."""
+
+
+def with_freed(
+    decode: Callable[[Sequence[Sentence], SearchOptions], Iterator[tuple[Sentence, list[Hypothesis]]]],
+    sentences: Sequence[Sentence],
+    options: SearchOptions,
+) -> Iterator[tuple[Sentence, list[Hypothesis]]]:
+    """What is decoded for each sentence, without what its output must hold where no output can hold that."""
+    yield from decode([sentence for sentence in sentences if not sentence.required], options)
+    stuck: dict[int, Sentence] = {}
+    for sentence, hypotheses in decode([sentence for sentence in sentences if sentence.required], options):
+        if hypotheses:
+            yield sentence, hypotheses
+        else:
+            stuck[sentence.number] = sentence
+    freed = [replace(sentence, required=()) for sentence in stuck.values()]
+    yield from ((stuck[sentence.number], hypotheses) for sentence, hypotheses in decode(freed, options))

@@ -85,18 +85,21 @@ class Translator:
         batch_size: int = 0,
         engine: str = "torch",
         threads: int | None = None,
+        search: Search | None = None,
         notice: Callable[[str], object] = warnings.warn,
     ) -> None:
         """``others``: models that are searched together with the first, see `heedful.search.ensemble`; the text around
         them, alignments and the options of the search are the first's. ``notice``: called with what a user should know
-        and that stops nothing. For the rest see `load`.
+        and that stops nothing. ``search``: computes, elsewhere, and nothing is loaded here. For the rest see `load`.
         """
         require_alike((saved, *others))
         self.saved, self.all_saved, self._notice = saved, (saved, *others), notice
         self._language, self._codes = language_check(saved), codes(saved.description)
         running: dict[str, Any] = {"precision": precision, "batch_size": batch_size, "threads": threads}
         self.search: Search
-        if takes_ctranslate2(engine, self.all_saved, device=device, precision=precision):
+        if search is not None:
+            self.search, self.engine, self.device, self.batch_size = search, engine, device, batch_size
+        elif takes_ctranslate2(engine, self.all_saved, device=device, precision=precision):
             self.engine, self.device, self._running = "ctranslate2", "cpu", {**running, "device": "cpu"}
             torch, only = lambda: self.on_torch.search, engine == "ctranslate2"
             self.search = CTranslate2Search(saved, torch=torch, only=only, **running, notice=notice)
@@ -328,10 +331,7 @@ class Translator:
     def likelihood(
         self, sources: Sequence[str], references: Sequence[str], *, report: Report = no_report
     ) -> dict[str, float | None]:
-        """How probable the model finds the references, as JSON has it: null for what is not finite.
-
-        Every sentence ends in one more subword and one more word.
-        """
+        """How probable the references are, as JSON has it: null if not finite; an end is a subword and a word more."""
         from heedful.search.scoring import likelihood
 
         return likelihood(self.scores(zip(sources, references, strict=True)), references, report=report)

@@ -77,6 +77,10 @@ class Keys:
         self._everybody = Holder(Key("", ""))
 
     @property
+    def all(self) -> list[Key]:
+        return [holder.key for holder in self._holders]
+
+    @property
     def required(self) -> bool:
         return bool(self._holders)
 

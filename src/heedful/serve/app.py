@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import time
@@ -40,8 +41,8 @@ _ALWAYS = ("/health", "/ready", "/metrics")
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-def app(service: Service, keys: Keys, *, origins: Sequence[str] = ()) -> Starlette:
-    """The whole server. ``origins``: of other sites whose pages may ask."""
+def app(service: Service, keys: Keys, *, origins: Sequence[str] = (), ready: uploads.Ready | None = None) -> Starlette:
+    """The whole server. ``origins``: of other sites whose pages may ask. ``ready``: has the translated documents."""
     ours = [
         _route("/api/translate", native.translate, "POST"),
         _route("/api/stream", native.stream, "POST"),
@@ -77,7 +78,7 @@ def app(service: Service, keys: Keys, *, origins: Sequence[str] = ()) -> Starlet
     if origins:
         around.append(Middleware(CORSMiddleware, allow_origins=list(origins), allow_methods=["*"], allow_headers=["*"]))
     made = Starlette(routes=routes, middleware=around, exception_handlers={404: _missing, 405: _missing})
-    made.state.service, made.state.keys, made.state.ready = service, keys, uploads.Ready()
+    made.state.service, made.state.keys, made.state.ready = service, keys, ready or uploads.Ready()
     made.state.crowded = lambda: False  # the server that answers knows better
     return made
 
@@ -128,7 +129,8 @@ async def _ready(request: Request) -> Response:
 
 
 async def _metrics(request: Request) -> Response:
-    return Response(service_of(request).metrics.text(), media_type="text/plain; version=0.0.4")
+    counted = await asyncio.to_thread(service_of(request).metrics.text)  # another process may be asked
+    return Response(counted, media_type="text/plain; version=0.0.4")
 
 
 async def _openapi(request: Request) -> Response:
@@ -171,7 +173,7 @@ class _Front:
 
         try:
             if made.crowded() and scope["path"] not in _ALWAYS:
-                made.service.metrics.rejected.inc()
+                made.service.metrics.refused()
                 busy = BusyError("too many connections at the same time: try again later", retry_after=1)
                 await _problem(busy, _said(scope["path"]))(scope, receive, send_more)
             else:
@@ -179,9 +181,7 @@ class _Front:
         finally:
             seconds = time.perf_counter() - began
             route = scope["path"] if scope["path"] in self._known else "other"
-            metrics = made.service.metrics
-            metrics.requests.labels(route, str(status)).inc()
-            metrics.seconds.labels(route).observe(seconds)
+            made.service.metrics.answered(route, status, seconds)
             facts = {"route": route, "method": scope["method"], "status": status, "seconds": round(seconds, 4)}
             facts |= state.get("facts", {}) | ({"key": state["key"]} if "key" in state else {})
             log(logging.INFO, "request", **facts)

@@ -15,14 +15,13 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from heedful.errors import BusyError, GoneError, ServeError
-from heedful.search.model_search import Found
 from heedful.search.options import SearchOptions
 from heedful.search.sentence import Sentence
-from heedful.serve.engines import Batch, Job, OnLive, Results, Shareable, Slots, Workers
+from heedful.serve.engines import Arrival, Batch, Decoder, Job, OnLive, Results, Shareable, Slots, Workers
 from heedful.serve.metrics import Metrics
 
 _SECONDS_BETWEEN_LOOKS = 0.1
@@ -51,24 +50,14 @@ class _Call:
     error: BaseException | None = None
 
 
-@dataclass(frozen=True)
-class _Arrival:
-    job: Job
-    search: Shareable
-    options: SearchOptions
-    sentences: Sequence[Sentence]
-
-
-class EngineThread:
+class EngineThread(Decoder):
     """Decodes for everybody. ``most_tokens``: subwords of sources that may wait, beyond which new jobs are refused.
     ``workers``: batches that are translated at the same time."""
 
     def __init__(self, metrics: Metrics, *, most_tokens: int, workers: int = 1) -> None:
         self._metrics, self._most_tokens = metrics, most_tokens
-        self.broken = False
-        """Whether it has ended by itself, after too many faults."""
         self._news = threading.Condition()
-        self._arrivals: list[_Arrival] = []
+        self._arrivals: list[Arrival] = []
         self._calls: deque[_Call] = deque()
         self._lanes: dict[Slots, tuple[Shareable, SearchOptions, list[Job]]] = {}
         self._owners: dict[Sentence, Job] = {}
@@ -82,25 +71,7 @@ class EngineThread:
 
     # What jobs ask for, each in its own thread
 
-    def decode(
-        self, job: Job, search: Shareable, base: SearchOptions, sentences: Sequence[Sentence], options: SearchOptions
-    ) -> Found:
-        """The hypotheses of these sentences, as they are finished. ``base``: the options that everybody has."""
-        if not sentences:
-            return
-        longest = [options.limit(len(one.source)) if options.max_length else None for one in sentences]
-        wanted = {
-            replace(one, n_best=options.n_best, limit=limit): one for one, limit in zip(sentences, longest, strict=True)
-        }
-        self._submit(_Arrival(job, search, base, list(wanted)))
-        for _ in sentences:
-            result = job.results.get()
-            if isinstance(result, BaseException):
-                raise result
-            yield wanted[result[0]], result[1]
-
     def call(self, job: Job, work: Callable[[], Any]) -> Any:
-        """What the work gives, done between two turns."""
         call = _Call(job, work)
         with self._news:
             self._require_alive(job)
@@ -112,7 +83,6 @@ class EngineThread:
         return call.result
 
     def cancel(self, job: Job) -> None:
-        """Forget a job that nobody waits for."""
         with self._news:
             job.end(GoneError("nobody waits for this any more"))
             self._lookers.discard(job)
@@ -124,12 +94,12 @@ class EngineThread:
         with self._news:
             self._news.notify()
 
-    def _submit(self, arrival: _Arrival) -> None:
+    def submit(self, arrival: Arrival) -> None:
         tokens = sum(len(sentence.source) + 1 for sentence in arrival.sentences)
         with self._news:
             self._require_alive(arrival.job)
             if arrival.job.due == math.inf and self._tokens and self._tokens + tokens > self._most_tokens:
-                self._metrics.rejected.inc()
+                self._metrics.refused()
                 raise BusyError(
                     "too much is being translated already: try again later", retry_after=self.seconds_to_wait
                 )
@@ -158,17 +128,14 @@ class EngineThread:
 
     @property
     def running(self) -> int:
-        """Sentences that are being decoded."""
         return sum(len(engine.inside) for engine in list(self._lanes)) + len(self._workers.sentences)
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is left to do, and nothing of what was done is left behind."""
         return not (self._arrivals or self._calls or self._owners or self._tokens or self.running)
 
     @property
     def seconds_to_wait(self) -> int:
-        """After which what waits now will be done, about."""
         return int(min(max(self._tokens * self._seconds_of_token, 1), _LONGEST_WAIT))
 
     @property
@@ -177,7 +144,6 @@ class EngineThread:
         return seconds / max(tokens, 1e-9)
 
     def stop(self) -> None:
-        """End the threads; jobs that are not finished fail."""
         with self._news:
             self._stopped = True
             self._news.notify()
@@ -240,7 +206,7 @@ class EngineThread:
             call.error = error
         call.done.set()
 
-    def _take_in(self, arrival: _Arrival) -> None:
+    def _take_in(self, arrival: Arrival) -> None:
         """Put new sentences into the lanes of their engines."""
         job = arrival.job
         try:
@@ -386,7 +352,7 @@ class EngineThread:
             for job in jobs:
                 sentences = job.waiting.pop(engine)
                 if job.ended is None:
-                    self._take_in(_Arrival(job, search, options, sentences))
+                    self._take_in(Arrival(job, search, options, sentences))
         self._faults.append(time.monotonic())
         self._some_ended = True
         if len(self._faults) == _FAULTS and self._faults[-1] - self._faults[0] < _WITHIN_SECONDS:
@@ -406,7 +372,7 @@ class EngineThread:
 
 
 @contextlib.contextmanager
-def job_of(thread: EngineThread, on_live: OnLive | None = None) -> Iterator[Job]:
+def job_of(thread: Decoder, on_live: OnLive | None = None) -> Iterator[Job]:
     """A job that leaves nothing behind when the block ends, however it ends."""
     job = Job(on_live)
     try:

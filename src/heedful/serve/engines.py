@@ -6,14 +6,20 @@ import math
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
 
 from heedful.search.options import SearchOptions
 from heedful.search.sentence import Hypothesis, Sentence
 
+if TYPE_CHECKING:
+    from heedful.search.attention_maps import Weights
+
 _SECONDS_TO_END = 10
+Found = Iterator[tuple[Sentence, list[Hypothesis]]]
 Results = list[tuple[Sentence, list[Hypothesis]]]
 Live = dict[Sentence, tuple[list[Hypothesis], list[Hypothesis]]]
 """For each sentence the hypotheses that go on, and those that have ended."""
@@ -70,6 +76,94 @@ class Job:
         if self.ended is None:
             self.ended = why
             self.results.put(why)
+
+
+@runtime_checkable
+class Decodes(Shareable, Protocol):
+    """A model that is served: `ModelSearch`, or one in another process."""
+
+    @property
+    def most_positions(self) -> int | None: ...
+
+    @property
+    def shared_lengths(self) -> tuple[int, ...]: ...
+
+    def search(
+        self,
+        sentences: Sequence[Sentence],
+        options: SearchOptions,
+        *,
+        decode: Callable[[Sequence[Sentence], SearchOptions], Found],
+    ) -> Found: ...
+
+    def read(self, source: np.ndarray, target: np.ndarray) -> tuple[float, Weights]: ...
+
+    def require_possible(self, sentences: Sequence[Sentence], options: SearchOptions) -> None: ...
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """What a job asks for at a time. ``options``: those that everybody has."""
+
+    job: Job
+    search: Shareable
+    options: SearchOptions
+    sentences: Sequence[Sentence]
+
+
+class Decoder:
+    """What a job asks, in its own thread: `EngineThread`, or one in another process."""
+
+    broken = False
+    """Whether it has ended by itself, after too many faults."""
+
+    def decode(
+        self, job: Job, search: Shareable, base: SearchOptions, sentences: Sequence[Sentence], options: SearchOptions
+    ) -> Found:
+        """The hypotheses of these sentences, as they are finished. ``base``: the options that everybody has."""
+        if not sentences:
+            return
+        longest = [options.limit(len(one.source)) if options.max_length else None for one in sentences]
+        wanted = {
+            replace(one, n_best=options.n_best, limit=limit): one for one, limit in zip(sentences, longest, strict=True)
+        }
+        self.submit(Arrival(job, search, base, list(wanted)))
+        for _ in sentences:
+            result = job.results.get()
+            if isinstance(result, BaseException):
+                raise result
+            yield wanted[result[0]], result[1]
+
+    def submit(self, arrival: Arrival) -> None:
+        """Have these sentences decoded; what is found goes into the queue of the job."""
+        raise NotImplementedError
+
+    def call(self, job: Job, work: Callable[[], Any]) -> Any:
+        """What the work gives, done between two turns."""
+        raise NotImplementedError
+
+    def cancel(self, job: Job) -> None:
+        """Forget a job that nobody waits for."""
+        raise NotImplementedError
+
+    @property
+    def running(self) -> int:
+        """Sentences that are being decoded."""
+        raise NotImplementedError
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is left to do, and nothing of what was done is left behind."""
+        raise NotImplementedError
+
+    @property
+    def seconds_to_wait(self) -> int:
+        """After which what waits now will be done, about."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """End; jobs that are not finished fail."""
+        raise NotImplementedError
 
 
 @dataclass(eq=False)

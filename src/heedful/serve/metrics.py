@@ -27,6 +27,15 @@ class Metrics:
         self.rejected = Counter("heedful_rejected", "Requests that were refused for a full queue.", registry=own)
         self.faults = Counter("heedful_engine_faults", "Turns of an engine that failed.", registry=own)
 
+    def answered(self, route: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        self.requests.labels(route, str(status)).inc()
+        self.seconds.labels(route).observe(seconds)
+
+    def refused(self) -> None:
+        """Count a request that was refused for a full queue."""
+        self.rejected.inc()
+
     def watch(self, *, tokens: Callable[[], float], running: Callable[[], float]) -> None:
         """Ask these functions whenever somebody looks."""
         queued = Gauge(

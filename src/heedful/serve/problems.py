@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 import traceback
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,3 +52,11 @@ class Lines(logging.Formatter):
         now = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         facts = {"time": now, "event": "log", "logger": record.name, "level": record.levelname.lower()}
         return json.dumps({**facts, "message": record.getMessage().partition("\n")[0][:200]})
+
+
+def log_to_stderr(*, quiet: bool) -> None:
+    """Log from now on: everything, or mistakes alone."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Lines())
+    logging.basicConfig(handlers=[handler], level=logging.ERROR)
+    LOG.setLevel(logging.ERROR if quiet else logging.INFO)

@@ -23,7 +23,7 @@ from heedful.serve.service import Service
 
 _SECONDS_FOR_HEADERS = 20.0
 """For a client to say what it wants; who says nothing must not keep a place."""
-_SECONDS_TO_DRAIN, _SECONDS_TO_REFUSE = 30, 5
+SECONDS_TO_DRAIN, _SECONDS_TO_REFUSE = 30, 5
 _MOST_CONNECTIONS = 1000
 _SECONDS_BETWEEN_TRIMS = 20
 
@@ -77,11 +77,11 @@ class Server(uvicorn.Server):
             access_log=False,
             server_header=False,
             timeout_keep_alive=15,
-            timeout_graceful_shutdown=_SECONDS_TO_DRAIN + _SECONDS_TO_REFUSE,
+            timeout_graceful_shutdown=SECONDS_TO_DRAIN + _SECONDS_TO_REFUSE,
             h11_max_incomplete_event_size=1 << 16,
         )
         super().__init__(config)
-        self._service = service
+        self._service, self.ready_files = service, app.state.ready
         app.state.crowded = lambda: len(self.server_state.connections) > _MOST_CONNECTIONS
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -106,13 +106,15 @@ class Server(uvicorn.Server):
                 signal.signal(number, handler)
 
 
-def bound_socket(host: str, port: int) -> socket.socket:
-    """A socket that nobody listens on yet."""
+def bound_socket(host: str, port: int, *, one_of_several: bool = False) -> socket.socket:
+    """A socket that nobody listens on yet; several share what comes."""
     made: socket.socket | None = None
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         made = socket.socket(family)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if one_of_several:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         made.bind(address)
         made.listen()  # or two could have it
     except OSError as error:
@@ -124,15 +126,14 @@ def bound_socket(host: str, port: int) -> socket.socket:
     return made
 
 
-def _give_back_memory() -> None:
+def give_back_memory() -> None:
     """Let the C library return freed memory: of the small pieces of many threads glibc keeps more with every hour."""
     with contextlib.suppress(OSError, AttributeError):  # other systems have nothing of the kind
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def serve(app: Starlette, service: Service, sock: socket.socket, *, started: Callable[[], object]) -> None:
+def serve(server: Server, service: Service, sock: socket.socket, *, started: Callable[[], object]) -> None:
     """Answer requests until somebody stops it. ``started``: called when the first can come."""
-    server = Server(app, service)
 
     async def run() -> None:
         serving = asyncio.create_task(server.serve(sockets=[sock]))
@@ -142,11 +143,12 @@ def serve(app: Starlette, service: Service, sock: socket.socket, *, started: Cal
         looks = 0
         while not serving.done():
             await asyncio.wait({serving}, timeout=1)
+            server.ready_files.forget()
             server.should_exit |= service.thread.broken
-            if server.told and time.monotonic() - server.told > _SECONDS_TO_DRAIN:
+            if server.told and time.monotonic() - server.told > SECONDS_TO_DRAIN:
                 await asyncio.to_thread(service.thread.stop)  # what is not answered by now is refused, with 503
             if (looks := looks + 1) % _SECONDS_BETWEEN_TRIMS == 0:
-                await asyncio.to_thread(_give_back_memory)
+                await asyncio.to_thread(give_back_memory)
 
     try:
         asyncio.run(run())

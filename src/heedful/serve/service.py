@@ -18,7 +18,7 @@ from heedful.runs.direction import language_check
 from heedful.search.options import SearchOptions
 from heedful.search.translator import Translator
 from heedful.serve.engine_thread import EngineThread, job_of
-from heedful.serve.engines import OnLive
+from heedful.serve.engines import Decoder, OnLive
 from heedful.serve.metrics import Metrics
 from heedful.serve.shared_search import Shared, SharedSearch
 
@@ -105,8 +105,11 @@ class Service:
         queue_tokens: int,
         most_characters: int,
         workers: int | None = None,
+        elsewhere: tuple[Decoder, Metrics] | None = None,
     ) -> None:
-        """``most_characters``: of one request; ``workers``: batches that CTranslate2 translates at the same time."""
+        """``most_characters``: of one request; ``workers``: batches that CTranslate2 translates at the same time;
+        ``elsewhere``: what decodes and counts in another process.
+        """
         threads = max((model.shared.batches.threads for model in models if model.shared.batches), default=0)
         if workers is not None and workers > 1 and not threads:
             raise ServeError(
@@ -114,14 +117,19 @@ class Service:
                 "by side in one engine: leave it out, or take CTranslate2 (a CPU, pip install 'heedful[ctranslate2]')"
             )
         self.workers = workers or max(1, min(_WORKERS, threads))
-        self.models, self.most_characters, self.metrics = list(models), most_characters, Metrics()
+        self.models, self.most_characters = list(models), most_characters
+        self.metrics = elsewhere[1] if elsewhere else Metrics()
         for saved in (one for model in models for one in model.translator.all_saved):
             saved.source_subwords.cached_words = saved.target_subwords.cached_words = _CACHED_WORDS
-        self.thread = EngineThread(self.metrics, most_tokens=queue_tokens, workers=self.workers)
-        self.metrics.watch(tokens=lambda: self.thread.tokens, running=lambda: self.thread.running)
+        self.thread = elsewhere[0] if elsewhere else self._own_thread(queue_tokens)
         self.ready = True
         self.jobs = 0
-        self._pool = ThreadPoolExecutor(_MOST_JOBS, thread_name_prefix="text")
+        self.pool = ThreadPoolExecutor(_MOST_JOBS, thread_name_prefix="text")
+
+    def _own_thread(self, queue_tokens: int) -> EngineThread:
+        thread = EngineThread(self.metrics, most_tokens=queue_tokens, workers=self.workers)
+        self.metrics.watch(tokens=lambda: thread.tokens, running=lambda: thread.running)
+        return thread
 
     def warm_up(self) -> None:
         """Make the engines that most sentences need, and on CUDA capture their steps, before somebody waits for it."""
@@ -133,7 +141,7 @@ class Service:
         """Stop; whatever is not finished fails."""
         self.ready = False
         self.thread.stop()
-        self._pool.shutdown(cancel_futures=True)
+        self.pool.shutdown(cancel_futures=True)
 
     # Which model
 
@@ -216,7 +224,7 @@ class Service:
         if not self.ready:
             raise ServeError("the server is stopping", status=503)
         if self.jobs >= _MOST_JOBS:
-            self.metrics.rejected.inc()
+            self.metrics.refused()
             raise BusyError(
                 "too many requests at the same time: try again later", retry_after=self.thread.seconds_to_wait
             )
@@ -227,7 +235,7 @@ class Service:
                 told = notices if notices is not None else []
                 check = language_check(model.translator.saved, opposite=lambda: self._opposite(model))
                 own = model.translator.sharing(search, notice=told.append, check=check)
-                working = asyncio.get_running_loop().run_in_executor(self._pool, work, own)
+                working = asyncio.get_running_loop().run_in_executor(self.pool, work, own)
                 leaving = asyncio.ensure_future(gone())
                 try:
                     await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)

@@ -9,12 +9,10 @@ import numpy as np
 
 from heedful.search.attention_maps import Weights
 from heedful.search.ctranslate2_search import CTranslate2Search, refusals
-from heedful.search.model_search import Found, ModelSearch
 from heedful.search.options import SearchOptions
 from heedful.search.sentence import Sentence
 from heedful.search.translator import Translator
-from heedful.serve.engine_thread import EngineThread
-from heedful.serve.engines import Job, Live, Results
+from heedful.serve.engines import Decoder, Decodes, Found, Job, Live, Results
 from heedful.symbols import END
 
 _MOST_TOKENS = 400
@@ -65,13 +63,15 @@ class StaticBatches:
 class Shared:
     """What computes for all who ask for a model."""
 
-    torch: ModelSearch
+    torch: Decodes
     batches: StaticBatches | None
     """CTranslate2, where the model was loaded with it; torch takes what it cannot do, and shows how beams grow."""
 
     @classmethod
     def of(cls, translator: Translator) -> Shared:
         fast = translator.search
+        if isinstance(fast, Decodes):  # torch, here or in another process
+            return cls(fast, None)
         batches = StaticBatches(fast) if isinstance(fast, CTranslate2Search) and fast.can_be_had else None
         return cls(translator.on_torch.search, batches)
 
@@ -80,7 +80,7 @@ class Shared:
 class SharedSearch:
     """The search of one job."""
 
-    thread: EngineThread
+    thread: Decoder
     job: Job
     shared: Shared
     base: SearchOptions

@@ -9,7 +9,6 @@ from typing import Any, Literal
 from starlette.requests import Request
 
 from heedful.errors import ServeError
-from heedful.search.glossary import Glossary
 from heedful.search.lines import Translation
 from heedful.search.options import SearchOptions
 from heedful.search.translator import Translator
@@ -67,7 +66,11 @@ def translations(translator: Translator, wanted: Wanted, base: SearchOptions) ->
 
 
 def glossary_of(given: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    return Glossary(given).pairs if given else ()
+    if not given:
+        return ()
+    from heedful.search.glossary import Glossary  # needs torch, which a front has no other use for
+
+    return Glossary(given).pairs
 
 
 def service_of(request: Request) -> Service:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import threading
+import time
 from collections import OrderedDict
 from pathlib import PurePath
 
@@ -25,21 +27,30 @@ class Ready:
     """Translated documents, in memory, until they are old or too many."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[float, bytes]] = OrderedDict()
+        self._lock = threading.Lock()
 
     def add(self, suffix: str, content: bytes) -> str:
         """The name under which it can be fetched for some minutes, which nobody guesses."""
         name = secrets.token_urlsafe(24) + suffix
-        self._kept[name] = content
-        while sum(map(len, self._kept.values())) > _MOST_KEPT_BYTES:
-            self._kept.popitem(last=False)
-        asyncio.get_running_loop().call_later(_SECONDS_KEPT, self._kept.pop, name, None)
+        with self._lock:
+            self._kept[name] = time.monotonic() + _SECONDS_KEPT, content
+        self.forget()
         return name
 
     def get(self, name: str) -> bytes:
-        if name not in self._kept:
-            raise ServeError("there is no such file, or not any more", status=404)
-        return self._kept[name]
+        self.forget()
+        with self._lock:
+            if name not in self._kept:
+                raise ServeError("there is no such file, or not any more", status=404)
+            return self._kept[name][1]
+
+    def forget(self) -> None:
+        """Forget those that are old or too many."""
+        with self._lock:
+            size = sum(len(content) for _, content in self._kept.values())
+            while self._kept and (size > _MOST_KEPT_BYTES or next(iter(self._kept.values()))[0] < time.monotonic()):
+                size -= len(self._kept.popitem(last=False)[1][1])
 
 
 async def translate_file(request: Request) -> Response:
@@ -60,11 +71,11 @@ async def translate_file(request: Request) -> Response:
         return taken.filled(translator.translate(taken.units, options=model.options))
 
     content = await service.run(model, work, gone=lambda: gone(request))
-    name = request.app.state.ready.add(suffix, content)
+    name = await asyncio.to_thread(request.app.state.ready.add, suffix, content)  # another process may keep it
     return JSONResponse({"translatedFileUrl": str(request.url_for("download", name=name))})
 
 
 async def download(request: Request) -> Response:
-    content = request.app.state.ready.get(request.path_params["name"])
+    content = await asyncio.to_thread(request.app.state.ready.get, request.path_params["name"])
     kind = "attachment; filename=translated" + PurePath(request.path_params["name"]).suffix
     return Response(content, media_type="application/octet-stream", headers={"content-disposition": kind})
