@@ -34,7 +34,7 @@ CEILINGS = {
     "cli": (26, 4275),
     "demo": (5, 630),
     "reproduction": (16, 2495),
-    "serve": (17, 2405),
+    "serve": (20, 3010),
     "report": (12, 1815),
     "export": (4, 480),
     "planning": (6, 1105),

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -22,8 +23,9 @@ BODY = json.dumps({"text": "\n".join(["The committee met on Tuesday, but it coul
 
 
 @contextlib.contextmanager
-def started(port: int = 0, *, threads: int = 1) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def started(port: int = 0, *, threads: int = 1, fronts: int = 0) -> Iterator[tuple[subprocess.Popen[str], int]]:
     command = [sys.executable, "-m", "heedful", "serve", "--port", str(port), "--threads", str(threads)]
+    command += ["--engine", "torch", "--model", "en-de-small", "--fronts", str(fronts)] if fronts else []
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         for line in process.stderr:
@@ -51,11 +53,14 @@ def asked(port: int, statuses: list[int | str]) -> threading.Thread:
     return thread
 
 
-@pytest.mark.parametrize(("number", "threads"), [(signal.SIGTERM, 1), (signal.SIGTERM, 2), (signal.SIGINT, 1)])
-def test_what_is_going_on_is_answered_first(number: signal.Signals, threads: int) -> None:
+@pytest.mark.parametrize(
+    ("number", "threads", "fronts"),
+    [(signal.SIGTERM, 1, 0), (signal.SIGTERM, 2, 0), (signal.SIGINT, 1, 0), (signal.SIGTERM, 1, 2)],
+)
+def test_what_is_going_on_is_answered_first(number: signal.Signals, threads: int, fronts: int) -> None:
     """With two threads there are two workers."""
     statuses: list[int | str] = []
-    with started(threads=threads) as (process, port):
+    with started(threads=threads, fronts=fronts) as (process, port):
         thread = asked(port, statuses)
         process.send_signal(number)
         thread.join()
@@ -63,9 +68,10 @@ def test_what_is_going_on_is_answered_first(number: signal.Signals, threads: int
     assert statuses == [200]
 
 
-def test_a_second_ctrl_c_ends_it_at_once() -> None:
+@pytest.mark.parametrize("fronts", [0, 2])
+def test_a_second_ctrl_c_ends_it_at_once(fronts: int) -> None:
     statuses: list[int | str] = []
-    with started() as (process, port):
+    with started(fronts=fronts) as (process, port):
         thread = asked(port, statuses)
         process.send_signal(signal.SIGINT)
         time.sleep(0.3)
@@ -77,14 +83,22 @@ def test_a_second_ctrl_c_ends_it_at_once() -> None:
     assert statuses != [200]
 
 
-def test_killed_in_the_middle_it_loses_what_was_in_flight_and_nothing_else() -> None:
+@pytest.mark.parametrize("fronts", [0, 2])
+def test_killed_in_the_middle_it_loses_what_was_in_flight_and_nothing_else(fronts: int) -> None:
+    """Fronts say so, and end."""
     statuses: list[int | str] = []
-    with started() as (process, port):
+    with started(fronts=fronts) as (process, port):
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         thread = asked(port, statuses)
         process.kill()
         thread.join()
-    assert statuses == ["RemoteDisconnected"] or statuses == ["ConnectionResetError"]
-    with started(port) as (_, same):  # at once, and where it was
+        ended = time.monotonic() + 10
+        while any(Path(f"/proc/{child}/stat").exists() for child in children) and time.monotonic() < ended:
+            time.sleep(0.05)
+        assert time.monotonic() < ended, "a front is left behind"
+    assert statuses in ([["RemoteDisconnected"], ["ConnectionResetError"]] if not fronts else [[503]])
+    assert len(children) == fronts
+    with started(port, fronts=fronts) as (_, same):  # at once, and where it was
         assert same == port
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         connection.request("POST", "/api/translate", json.dumps({"text": "A dog."}))

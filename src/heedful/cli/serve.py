@@ -30,6 +30,7 @@ def serve(
     keys: Path | None = None,
     queue_tokens: Annotated[int, whole_number(1, 1_000_000_000), _MORE] = 20_000,
     workers: Annotated[int | None, whole_number(1, 256), _MORE] = None,
+    fronts: Annotated[int, whole_number(0, 64), _MORE] = 0,
     most_characters: Annotated[int, whole_number(1, 1_000_000), _MORE] = 50_000,
     beam_size: Annotated[int | None, whole_number(1, 100), _MORE] = None,
     cors: Annotated[Repeated, _MORE] = (),
@@ -52,6 +53,9 @@ def serve(
         queue_tokens: Subwords of text that may wait; beyond it requests are told to come again (429).
         workers: Batches that CTranslate2 translates at the same time; they share --threads and the weights. When not
             given, 2, or 1 with one thread. More than 1 is not for PyTorch, which decodes all requests side by side.
+        fronts: Processes that answer HTTP and take text apart and put it together, around the one that decodes; 0: that
+            one does it too. For a GPU, which one process cannot keep busy. With PyTorch alone, and not with limits of
+            keys.
         most_characters: Of one request's text.
         beam_size: The beam of every search, and so the most translations of a text; the model's own when not given.
         cors: The origin of another site whose pages may ask, such as https://example.org; may be repeated.
@@ -63,6 +67,7 @@ def serve(
     _require_extra()
     from heedful.serve.access import Keys, read_keys
     from heedful.serve.app import app
+    from heedful.serve.fronts import Fronts, Settings
     from heedful.serve.problems import log_to_stderr
     from heedful.serve.server import Server, bound_socket
     from heedful.serve.server import serve as answer
@@ -73,7 +78,7 @@ def serve(
         if origin != "*" and not re.fullmatch(r"https?://[^/\s]+", origin):
             raise ServeError(f"--cors {origin}: must be an origin such as https://example.org, or * for all sites")
     # before the models are loaded: a port that is taken is said at once
-    with bound_socket(host, port) as sock:
+    with bound_socket(host, port, one_of_several=fronts > 0) as sock:
         say("loading the models", quiet=quiet)
         models = [_served(name, running, beam_size=beam_size) for name in model or _all_bundled()]
         if not models:
@@ -90,7 +95,10 @@ def serve(
             say(f"whoever reaches {host} may ask: --keys lets in those who have one")
         log_to_stderr(quiet=quiet)
         started: Callable[[], object] = lambda: say(f"{names}: open {place} in a browser; Ctrl-C stops it")  # noqa: E731
-        answer(Server(app(service, known, origins=cors), service), service, sock, started=started)
+        if fronts:
+            Fronts(service, Settings(known, tuple(cors), quiet), number=fronts).run(sock, started=started)
+        else:
+            answer(Server(app(service, known, origins=cors), service), service, sock, started=started)
     if service.thread.broken:
         raise ServeError("the engine failed for good, or three times within a minute: the log says where")
     say("stopped", quiet=quiet)
