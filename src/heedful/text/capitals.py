@@ -87,7 +87,8 @@ def shouted(sentence: str, common: Collection[str], *, keep: Collection[str] = (
             runs[-1].append(word)
         else:
             runs.append([word])
-    return [(run[0].start(), run[-1].end()) for run in runs if _is_shouted([word[0] for word in run], common)]
+    long = [run for run in runs if len(run) >= _FEWEST_SHOUTED]
+    return [(run[0].start(), run[-1].end()) for run in long if _is_shouted([word[0] for word in run], common)]
 
 
 def _is_shouted(run: list[str], common: Collection[str]) -> bool:

@@ -91,6 +91,9 @@ def pieces_of(text: str, known: Known | None = None, *, also: Iterable[Piece] = 
 
 def _add(found: list[Piece], pieces: Iterable[Piece]) -> None:
     """Add what does not overlap with what was found before; both are in order."""
+    pieces = [*pieces]
+    if not pieces:  # as in most text
+        return
     taken = [piece.span for piece in found]
     begins = [begin for begin, _ in taken]
     for piece in pieces:
