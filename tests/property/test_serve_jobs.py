@@ -24,7 +24,7 @@ from heedful.search.sentence import Hypothesis, Sentence
 
 service_module = pytest.importorskip("heedful.serve.service", reason="heedful[serve] is not installed")
 from heedful.serve.engine_thread import EngineThread  # noqa: E402
-from heedful.serve.engines import Job  # noqa: E402
+from heedful.serve.engines import Arrival, Job  # noqa: E402
 from heedful.serve.metrics import Metrics  # noqa: E402
 from heedful.serve.shared_search import Shared, StaticBatches  # noqa: E402
 from heedful.serve.texts import Wanted, translations  # noqa: E402
@@ -313,3 +313,51 @@ def test_stopped_it_refuses_what_workers_have_and_waits_for_their_threads() -> N
     stopping.result(10)
     assert not any(worker.is_alive() for worker in asked.thread._workers._threads)
     asked.close()
+
+
+class InSteps:
+    """An engine that takes steps: a sentence is finished with the first, and one with the number 13 breaks it."""
+
+    slots, most_tokens = 8, None
+
+    def __init__(self) -> None:
+        self.inside: list[Sentence] = []
+
+    def room(self, waiting: int) -> int:
+        return min(waiting, self.slots - len(self.inside))
+
+    def turn(self, new: Sequence[Sentence] = (), *, dropped: Collection[Sentence] = ()) -> list:
+        if any(sentence.number == 13 for sentence in new):
+            raise RuntimeError("it is broken")
+        return [(sentence, [Hypothesis(sentence.source, 0.0, 0.0, sentence.source)]) for sentence in new]
+
+    def live(self, sentences: Collection[Sentence]) -> dict:
+        return {}
+
+
+class OfTwoClasses:
+    """A model with an engine for each length of source, as on CUDA."""
+
+    def __init__(self) -> None:
+        self.engines: dict[int, InSteps] = {}
+
+    def shared_engine(self, sentence: Sentence, options: SearchOptions) -> InSteps:
+        return self.engines.setdefault(len(sentence.source), InSteps())
+
+    def forget_engines(self) -> None:
+        self.engines = {}
+
+
+def test_where_one_engine_of_a_model_fails_the_others_jobs_go_on() -> None:
+    thread, search, job, other = EngineThread(Metrics(), most_tokens=10**6), OfTwoClasses(), Job(), Job()
+    options = SearchOptions()
+    with thread._news:  # both come at once
+        for own, number, length in ((job, 13, 4), (other, 1, 9)):
+            thread.submit(Arrival(own, search, options, [Sentence(number, np.arange(length))]))  # type: ignore[arg-type]
+    assert isinstance(job.results.get(timeout=10), ServeError)
+    answer = other.results.get(timeout=10)
+    assert isinstance(answer, tuple)
+    assert answer[0].number == 1
+    until("nothing is left", lambda: thread.idle)
+    assert not thread.broken
+    thread.stop()

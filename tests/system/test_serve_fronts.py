@@ -131,6 +131,31 @@ def test_whoever_leaves_is_forgotten(both: Any) -> None:
     until("nothing is left", lambda: own.service.thread.idle)
 
 
+def test_many_at_once_have_the_answers_of_each_alone(both: Any) -> None:
+    own, alone, _ = both
+    texts = [
+        "A dog runs.",
+        "Where is the station?",
+        "Two men are talking. It is raining.",
+        "Call 030/12 34 <b>now</b> 🙂!",
+    ]
+    expected = [rounded(alone.ask("POST", "/api/translate", {"text": text, "n_best": 2}).json) for text in texts]
+
+    def ask(number: int) -> Any:
+        if number % 7 == 0:  # leaves, before there is an answer
+            connection = http.client.HTTPConnection("127.0.0.1", own.port)
+            connection.request("POST", "/api/translate", json.dumps(LONG))
+            connection.close()
+            return None
+        found = own.ask("POST", "/api/translate", {"text": texts[number % len(texts)], "n_best": 2})
+        return rounded(found.json) == expected[number % len(texts)]
+
+    with ThreadPoolExecutor(12) as pool:
+        answers = [*pool.map(ask, range(84))]
+    assert answers.count(True) == 72
+    until("nothing is left", lambda: own.service.thread.idle)
+
+
 def test_a_front_that_dies_takes_its_requests_alone_and_another_comes(model: Any) -> None:
     with fronts_of(model) as (fronts, own), ThreadPoolExecutor(1) as pool:
         asked = pool.submit(own.ask, "POST", "/api/translate", LONG)

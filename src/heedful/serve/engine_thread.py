@@ -253,7 +253,7 @@ class EngineThread(Decoder):
         new = self._next(engine, jobs, inside) if jobs else []
         if not new and not inside:
             return 0
-        inside += new
+        inside = [*inside, *new]
         try:
             finished = engine.turn(new, dropped=dropped)
         except Exception as error:
