@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 EngineName = Literal["auto", "torch", "ctranslate2"]
 _OF_MODEL = ("beam_size", "length_penalty", "max_extra_length")
+_LOOKED_AT = 50
+"""Lines that say in which language a text is."""
 _SPARE_BEAMS = 12
 """Beams beyond the number of translations that are wanted: many of them spell the same text in other subwords."""
 _WHICH = (
@@ -121,6 +124,20 @@ class EnsembleOptions(ModelOptions):
         elif default is not None:
             models = models or (default,)
         return dataclasses.replace(self, models=models, model=" + ".join(models) or None)
+
+    def suiting(self, text: Iterable[str]) -> Self:
+        """The same, with the model that translates the other way where none is asked for and the text asks for it."""
+        default = default_model()
+        if default is None or self.models or self.from_ or self.to:
+            return self
+        from heedful.runs.direction import model_of_text
+
+        found = model_of_text(default, itertools.islice(text, _LOOKED_AT))
+        if found is None:
+            return self
+        name, language = found
+        say(f"the text looks like {language!r}, so {name} translates it; --model {default} is for the other way")
+        return dataclasses.replace(self, models=(name,))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from heedful import __version__
 from heedful.cli.long_texts import SHARD_LINES, LongText, lines_of_shard, resumed_text, whole_text
 from heedful.cli.model_options import EnsembleOptions, SearchChoices
 from heedful.cli.options import AsJson, Flag, Overwrite, Quiet, more, whole_number
-from heedful.cli.standard_input import standard_input
+from heedful.cli.standard_input import is_typed, standard_input
 from heedful.cli.terminal import print_json, print_text, progress, require_place, say
 from heedful.errors import SearchError, TextError
 from heedful.text.numbers import differing_numerals
@@ -109,6 +109,16 @@ def translate(
     span = lines_of_shard(shard, facts[0]) if facts else range(0)
     if shard and not span:
         say(f"--shard {shard} has no lines: parts are cut at multiples of {SHARD_LINES} lines", quiet=quiet)
+    blocks: Iterator[Iterable[str]] = iter([text])
+    beginning: Iterable[str] = text
+    if input_:
+        beginning = text_lines(input_) if facts else ()  # a pipe can be read once
+    elif not text:
+        blocks = standard_input(greeting=lambda: _greeting(model, translator))
+        if not is_typed():
+            beginning = list(next(blocks, ()))
+            blocks = itertools.chain([beginning], blocks)
+    model = model.suiting(beginning)
     translator = model.translator(engine="auto")
     options = replace(search.options(translator, n_best=n_best), glossary=terms.pairs if terms else ())
     around = {"prefix": prefix, "split": split, "as_is": as_is or alignment}
@@ -123,11 +133,8 @@ def translate(
         if facts:
             report("translated", written.lines, len(span))
         first = span.start + written.lines
-        blocks: Iterable[Iterable[str]] = [text]
         if input_:
-            blocks = [itertools.islice(text_lines(input_), first, span.stop if facts else None)]
-        elif not text:
-            blocks = standard_input(greeting=_greeting(model, translator))
+            blocks = iter([itertools.islice(text_lines(input_), first, span.stop if facts else None)])
         for number, source, translations in _translated(translator, blocks, options, first=first, **around):
             any_text = any_text or any(map(str.isalpha, source))
             aligned = None

@@ -5,13 +5,14 @@ Only a model that comes with heedful is chosen by its direction: the same comman
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from heedful.errors import SearchError
+from heedful.runs.folder import model_folder
 from heedful.runs.lists import ListedModel, bundled, languages, models_in, usual_folders
 from heedful.runs.saved import SavedModel, description_of
-from heedful.text.profile import LanguageCheck
+from heedful.text.profile import LanguageCheck, read_profile
 
 
 def model_between(source: str | None, target: str | None) -> str:
@@ -36,6 +37,19 @@ def require_direction(model: Path | str, source: str | None, target: str | None)
     if source not in (None, spoken.source) or target not in (None, spoken.target):
         own, asked = _direction(spoken.source, spoken.target), _direction(source, target)
         raise SearchError(f"{model} translates {own}, and not {asked}")
+
+
+def model_of_text(model: str, texts: Iterable[str]) -> tuple[str, str] | None:
+    """The model that comes with heedful and translates the other way than this one, and the language that it reads, if
+    the texts are in that language rather than in this model's.
+    """
+    profile, spoken = read_profile(model_folder(model)), languages(description_of(model))
+    if profile is None or spoken is None:
+        return None
+    check = LanguageCheck(profile)
+    list(check.problems(texts))
+    fitting = [one.model for one in bundled() if check.is_of_target and _fits(one, spoken.target, spoken.source)]
+    return (fitting[0], spoken.target) if fitting else None
 
 
 def language_check(saved: SavedModel, *, opposite: Callable[[], str] | None = None) -> LanguageCheck | None:

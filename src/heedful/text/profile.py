@@ -182,6 +182,8 @@ class LanguageCheck:
     def __init__(self, profile: Profile, *, opposite: Callable[[], str] = lambda: "check it, or the model") -> None:
         self._source, self._target, self._opposite = profile.source, profile.target, opposite
         self._told, self._enough = False, _FEWEST_WORDS
+        self.is_of_target = False
+        """Whether what was told is that the text looks like the target's language."""
         self._words = self._hits = self._target_hits = self._known = self._letters = self._strange = 0
 
     def problems(self, texts: Iterable[str]) -> Iterator[str]:
@@ -209,6 +211,7 @@ class LanguageCheck:
                 "most letters of the input are not of the language that this model translates: it cannot read them"
             )
         elif is_judged and self._target_hits > 2 * self._hits < 1.4 * expected:
+            self.is_of_target = True
             problem = f"the input looks like the language that this model translates into: {self._opposite()}"
         elif is_short or (is_judged and self._hits < expected / 3):
             problem = "the input does not look like the language that this model translates: check it, or the model"
