@@ -120,12 +120,19 @@ def test_a_text_of_the_other_language_is_told_which_command_helps(folder: Path, 
         ("Ich habe gestern einen großen Hund gesehen, und er war schön.", ("de-en-small", "de")),
         ("I saw a big dog yesterday, and it was beautiful.", None),
         ("Le chat est assis sur la table de la cuisine et il regarde les oiseaux.", None),
-        ("Hallo", None),
+        ("Guten Morgen!", ("de-en-small", "de")),
+        ("Wo ist der Bahnhof?", ("de-en-small", "de")),
+        ("Good morning!", None),
+        ("I like sauerkraut.", None),
+        ("Volkswagen Golf", None),
+        ("Berlin", None),
+        ("Das Boot", None),
+        ("12:30 €", None),
         ("", None),
     ],
 )
 def test_a_text_of_the_other_language_has_the_other_model(text: str, found: tuple[str, str] | None) -> None:
-    assert model_of_text("en-de-small", [text]) == found
+    assert model_of_text("en-de-small", text) == found
 
 
 def test_where_nothing_is_asked_for_the_text_chooses_the_model(

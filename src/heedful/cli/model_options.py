@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 EngineName = Literal["auto", "torch", "ctranslate2"]
 _OF_MODEL = ("beam_size", "length_penalty", "max_extra_length")
-_LOOKED_AT = 50
-"""Lines that say in which language a text is."""
+_LOOKED_AT, _ENOUGH = 50, 2000
+"""Lines and characters that say in which language a text is."""
 _SPARE_BEAMS = 12
 """Beams beyond the number of translations that are wanted: many of them spell the same text in other subwords."""
 _WHICH = (
@@ -132,7 +132,7 @@ class EnsembleOptions(ModelOptions):
             return self
         from heedful.runs.direction import model_of_text
 
-        found = model_of_text(default, itertools.islice(text, _LOOKED_AT))
+        found = model_of_text(default, " ".join(itertools.islice(text, _LOOKED_AT))[:_ENOUGH])
         if found is None:
             return self
         name, language = found
