@@ -54,20 +54,18 @@ class Parser:
         self,
         saved: SavedModel,
         *others: SavedModel,
-        device: str = "auto",
-        precision: str = "auto",
-        batch_size: int = 0,
-        threads: int | None = None,
         constrained: bool = True,
+        **running: Any,
     ) -> None:
-        """``constrained``: every output is a tree over exactly the words; otherwise it is whatever the model says."""
+        """``constrained``: every output is a tree over exactly the words; otherwise it is whatever the model says.
+        ``running``: device, precision, batch size and threads, as `put_on_torch` takes them.
+        """
         for own in (saved, *others):
             if own.description.task != PARSING.name:
                 raise SearchError(f"{own.run} was trained for {own.description.task}, not for parsing")
         require_alike((saved, *others))
         self.saved, self.constrained = saved, constrained
-        running: dict[str, Any] = {"device": device, "precision": precision, "batch_size": batch_size}
-        found = put_on_torch(saved, *others, **running, threads=threads, constrained=constrained)
+        found = put_on_torch(saved, *others, **running, constrained=constrained)
         self.device, self.batch_size, self._search = found.device, found.batch_size, found.search
 
     @classmethod
