@@ -291,7 +291,7 @@ def encoded_text(
                 _write_versions(
                     versions_of(block, augmentation, before=before, copy=copy), encoder, added, told["corpus"]
                 )
-        before = neighbours(before, block)
+        before = neighbours(before, block) if augmentation else None
         per_corpus[block.corpus] += len(block)
         tell("encoding" if split == "train" else "encoding validation", start, gathered.spool.pairs)
     records = tuple(
