@@ -68,6 +68,10 @@ class ModelOptions:
         """The same with the default model where none was given, if heedful came with it."""
         return self if self.names else dataclasses.replace(self, model=default_model())
 
+    @property
+    def _running(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("device", "precision", "batch_size", "threads")}
+
     def translator(self, *, engine: str = "torch") -> Translator:
         """Load the model. ``engine``: the one where nobody asks for one."""
         names = self.named().names
@@ -76,9 +80,8 @@ class ModelOptions:
         from heedful.runs.saved import known_model
         from heedful.search.translator import Translator
 
-        same = {name: getattr(self, name) for name in ("device", "precision", "batch_size", "threads")}
         engine = self.engine or os.environ.get("HEEDFUL_ENGINE") or engine
-        return Translator(*map(known_model, names), **same, engine=engine, notice=say)
+        return Translator(*map(known_model, names), **self._running, engine=engine, notice=say)
 
     def parser(self, *, constrained: bool = True) -> Parser:
         """Load a model that was trained for parsing."""
@@ -87,9 +90,7 @@ class ModelOptions:
         from heedful.runs.models import read_model
         from heedful.search.parser import Parser
 
-        running: dict[str, Any] = {"device": self.device, "precision": self.precision, "batch_size": self.batch_size}
-        models = [read_model(name) for name in self.names]
-        return Parser(*models, **running, threads=self.threads, constrained=constrained)
+        return Parser(*map(read_model, self.names), **self._running, constrained=constrained)
 
 
 @dataclass(frozen=True)
