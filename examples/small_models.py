@@ -24,7 +24,6 @@ import json
 import math
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -83,7 +82,7 @@ def together(commands: Mapping[Path, list[str | Path]], *, seconds: float = math
     finally:
         for process in begun.values():
             if process.poll() is None:
-                process.send_signal(signal.SIGINT)  # a training writes a checkpoint first
+                process.terminate()  # a training writes a checkpoint first
         for process in begun.values():
             process.wait()
 

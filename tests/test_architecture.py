@@ -31,24 +31,24 @@ LAYERS = [
 ]
 # Files and lines that a room may have. A feature that needs more wants the room rebuilt first; then say so here.
 CEILINGS = {
-    "cli": (26, 4275),
-    "demo": (5, 630),
-    "reproduction": (16, 2495),
-    "serve": (20, 3010),
-    "report": (12, 1815),
+    "cli": (26, 4300),
+    "demo": (5, 615),
+    "reproduction": (16, 2485),
+    "serve": (20, 2985),
+    "report": (11, 1760),
     "export": (4, 480),
     "planning": (6, 1105),
     "training": (12, 1995),
-    "search": (22, 4540),
-    "runs": (10, 1525),
-    "prepare": (8, 1330),
-    "model": (16, 2055),
+    "search": (22, 4535),
+    "runs": (10, 1555),
+    "prepare": (8, 1325),
+    "model": (16, 2040),
     "data": (6, 1005),
     "documents": (4, 465),
-    "text": (15, 2870),
+    "text": (15, 2905),
     "evaluation": (6, 755),
-    "parsing": (5, 570),
-    "by themselves": (10, 1300),
+    "parsing": (5, 575),
+    "by themselves": (10, 1305),
 }
 LONGEST_FILE = 400
 # The door of the library re-exports from everywhere; any room may read the version it holds.

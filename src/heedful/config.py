@@ -175,6 +175,11 @@ class Config:
     search: SearchConfig = field(default_factory=SearchConfig)
     data: DataConfig = field(default_factory=DataConfig)
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Every value by its name as ``--set`` takes it, ``section.key``."""
+        return {f"{name}.{key}": value for name in SECTIONS for key, value in vars(getattr(self, name)).items()}
+
 
 SECTIONS: dict[str, type] = get_type_hints(Config)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from pathlib import Path
@@ -15,7 +16,7 @@ import heedful
 from heedful.errors import CheckpointError
 from heedful.runs import folder as names
 from heedful.runs.descriptions import Languages
-from heedful.runs.direction import language_check
+from heedful.runs.direction import language_check, model_of_text
 from heedful.runs.models import read_model, write_bundle
 from heedful.runs.saved import known_model
 
@@ -111,6 +112,51 @@ def test_a_text_of_the_other_language_is_told_which_command_helps(folder: Path, 
     assert check is not None
     (problem,) = check.problems(german)
     assert problem.endswith("translates into: `heedful translate --model de-en-small` translates it")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Ich habe gestern einen großen Hund gesehen, und er war schön.", ("de-en-small", "de")),
+        ("I saw a big dog yesterday, and it was beautiful.", None),
+        ("Le chat est assis sur la table de la cuisine et il regarde les oiseaux.", None),
+        ("Guten Morgen!", ("de-en-small", "de")),
+        ("Wo ist der Bahnhof?", ("de-en-small", "de")),
+        ("Good morning!", None),
+        ("I like sauerkraut.", None),
+        ("Volkswagen Golf", None),
+        ("Berlin", None),
+        ("Das Boot", None),
+        ("12:30 €", None),
+        ("", None),
+    ],
+)
+def test_a_text_of_the_other_language_has_the_other_model(text: str, found: tuple[str, str] | None) -> None:
+    assert model_of_text("en-de-small", text) == found
+
+
+def test_where_nothing_is_asked_for_the_text_chooses_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    german = "Ich habe gestern einen großen Hund gesehen, und er war schön."
+    (tmp_path / "german").write_text(f"{german}\n", encoding="utf-8")
+    short = ("--greedy", "--max-length", "4", "--quiet")
+    choices: dict[tuple[str, ...], str] = {
+        (german,): "I saw",
+        ("--input", str(tmp_path / "german")): "I saw",
+        (): "I saw",
+        (german, "--from", "de"): "I saw",
+    }
+    told = "the text looks like 'de', so de-en-small translates it; --model en-de-small is for the other way\n"
+    for given, begins in choices.items():
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{german}\n{german}\n".encode())))
+        code, output, errors = run_here(capsys, "translate", *given, *short)
+        assert (code, errors) == (0, "" if "--from" in given else told)
+        assert all(line.startswith(begins) for line in output.splitlines())
+        assert len(output.splitlines()) == (1 if given else 2)
+    for asked in (("--model", "en-de-small"), ("--to", "de")):
+        code, output, errors = run_here(capsys, "translate", german, *asked, *short)
+        assert "translates into: `heedful translate --model de-en-small`" in errors
 
 
 def test_where_no_model_is_named_it_is_the_default(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from heedful.data.corpus import Corpus
 from heedful.errors import TrainingError
 from heedful.presets import resolve
 from heedful.search.model_search import greedy_translations
-from heedful.training import events, loop, machine, setup
+from heedful.training import events, loop, setup, step
 from heedful.training.batches import Batches
 from heedful.training.distributed import World
 from heedful.training.optimizer import optimizer_tensors
@@ -49,7 +49,7 @@ def as_if_on_cuda(task: Task) -> Prepared:
 
 def found_fine_enough(prepared: Prepared, *, automatic: bool = False) -> tuple[int, list[events.Event]]:
     seen: list[events.Event] = []
-    count = machine.fine_enough(prepared.trainer, prepared.batches, automatic=automatic, report=seen.append)
+    count = step.fine_enough(prepared.trainer, prepared.batches, automatic=automatic, report=seen.append)
     return count, seen
 
 
@@ -67,10 +67,10 @@ def test_a_batch_that_does_not_fit_is_refused_with_the_number_that_does(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepared = as_if_on_cuda(new_task(data, tmp_path / "run"))
-    monkeypatch.setattr(machine, "_fits", fitting(3))
+    monkeypatch.setattr(step, "_fits", fitting(3))
     with pytest.raises(TrainingError, match=r"memory with training.micro_batches = 1; training.micro_batches = 4 is"):
         found_fine_enough(prepared)
-    monkeypatch.setattr(machine, "_fits", fitting(5000))
+    monkeypatch.setattr(step, "_fits", fitting(5000))
     with pytest.raises(TrainingError, match="with 1024 micro-batches neither"):
         found_fine_enough(prepared)
 
@@ -79,7 +79,7 @@ def test_auto_micro_batches_takes_the_number_that_does_and_says_so(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepared = as_if_on_cuda(new_task(data, tmp_path / "run"))
-    monkeypatch.setattr(machine, "_fits", fitting(2))
+    monkeypatch.setattr(step, "_fits", fitting(2))
     text = "the largest batch does not fit into memory; taking training.micro_batches = 2"
     assert found_fine_enough(prepared, automatic=True) == (2, [events.Warned(text)])
 
@@ -114,12 +114,12 @@ def test_a_rehearsal_changes_nothing(data: Path, tmp_path: Path) -> None:
         trainer, batches = prepared.trainer, prepared.batches
         if rehearsed:
             before = {name: value.clone() for name, value in trainer.model.state_dict().items()}
-            trainer.rehearse(machine._largest(batches))
+            trainer.rehearse(step._largest(batches))
             for name, value in trainer.model.state_dict().items():
                 assert torch.equal(value, before[name])
             assert not any(state.any() for state in optimizer_tensors(trainer.optimizer, trainer.model).values())
-        for step in (1, 2):
-            trainer.step(batches.step(step))
+        for number in (1, 2):
+            trainer.step(batches.step(number))
         trained.append(trainer.model.state_dict())
     assert all(torch.equal(trained[0][name], trained[1][name]) for name in trained[0])
 

@@ -35,7 +35,7 @@ from heedful.reproduction.copying import CopyPlan, copying_accuracy
 from heedful.reproduction.dot_product import softmax_gradient
 from heedful.reproduction.drawing import chart_picture
 from heedful.reproduction.figures import anaphora, differing_heads, long_distance, place_of
-from heedful.reproduction.layers import BY_NAME, HEADS, KERNEL, KINDS, NEIGHBOURHOOD
+from heedful.reproduction.layers import HEADS, KERNEL, KINDS, NEIGHBOURHOOD
 from heedful.reproduction.paper_tables import TABLE_3
 from heedful.reproduction.records import FORMAT, markdown_table
 from heedful.reproduction.rows import Budget, Row, TrainedOn, _require_budget, read_rows, row_config, wanted_rows
@@ -43,6 +43,8 @@ from heedful.runs.record import run_record
 from heedful.training.batches import Batches
 from heedful.training.distributed import World
 from heedful.training.flops import batch_flops
+
+BY_NAME = {kind.name: kind for kind in KINDS}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

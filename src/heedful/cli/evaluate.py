@@ -22,8 +22,8 @@ from heedful.errors import ScoreError
 from heedful.evaluation.counts import language_of, require_language, system_counts
 from heedful.evaluation.significance import LEVEL, RESAMPLES, SEED, TRIALS, comparisons
 from heedful.evaluation.translation_scores import TestSet, leads, system_report, with_interval
+from heedful.parsing.bracket_scores import trees_as_text
 from heedful.parsing.trees import read_parses, read_trees
-from heedful.report.parses import measured_parses, trees_as_text
 from heedful.runs.folder import bundled_models
 from heedful.runs.lists import languages
 from heedful.tasks import PARSING
@@ -160,7 +160,7 @@ def _parses(
     parser = model.parser(constrained=constrained)
     options = search.options(parser)
     with progress(unit="sentences", quiet=quiet) as report:
-        outputs, speed = measured_parses(parser, test.sources or [], options=options, report=report)
+        outputs, speed = parser.measured(test.sources or [], options=options, report=report)
     return outputs, {"search": options, "speed": speed}
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 EngineName = Literal["auto", "torch", "ctranslate2"]
 _OF_MODEL = ("beam_size", "length_penalty", "max_extra_length")
+_LOOKED_AT, _ENOUGH = 50, 2000
+"""Lines and characters that say in which language a text is."""
 _SPARE_BEAMS = 12
 """Beams beyond the number of translations that are wanted: many of them spell the same text in other subwords."""
 _WHICH = (
@@ -65,6 +68,10 @@ class ModelOptions:
         """The same with the default model where none was given, if heedful came with it."""
         return self if self.names else dataclasses.replace(self, model=default_model())
 
+    @property
+    def _running(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("device", "precision", "batch_size", "threads")}
+
     def translator(self, *, engine: str = "torch") -> Translator:
         """Load the model. ``engine``: the one where nobody asks for one."""
         names = self.named().names
@@ -73,9 +80,8 @@ class ModelOptions:
         from heedful.runs.saved import known_model
         from heedful.search.translator import Translator
 
-        same = {name: getattr(self, name) for name in ("device", "precision", "batch_size", "threads")}
         engine = self.engine or os.environ.get("HEEDFUL_ENGINE") or engine
-        return Translator(*map(known_model, names), **same, engine=engine, notice=say)
+        return Translator(*map(known_model, names), **self._running, engine=engine, notice=say)
 
     def parser(self, *, constrained: bool = True) -> Parser:
         """Load a model that was trained for parsing."""
@@ -84,9 +90,7 @@ class ModelOptions:
         from heedful.runs.models import read_model
         from heedful.search.parser import Parser
 
-        running: dict[str, Any] = {"device": self.device, "precision": self.precision, "batch_size": self.batch_size}
-        models = [read_model(name) for name in self.names]
-        return Parser(*models, **running, threads=self.threads, constrained=constrained)
+        return Parser(*map(read_model, self.names), **self._running, constrained=constrained)
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,20 @@ class EnsembleOptions(ModelOptions):
         elif default is not None:
             models = models or (default,)
         return dataclasses.replace(self, models=models, model=" + ".join(models) or None)
+
+    def suiting(self, text: Iterable[str]) -> Self:
+        """The same, with the model that translates the other way where none is asked for and the text asks for it."""
+        default = default_model()
+        if default is None or self.models or self.from_ or self.to:
+            return self
+        from heedful.runs.direction import model_of_text
+
+        found = model_of_text(default, " ".join(itertools.islice(text, _LOOKED_AT))[:_ENOUGH])
+        if found is None:
+            return self
+        name, language = found
+        say(f"the text looks like {language!r}, so {name} translates it; --model {default} is for the other way")
+        return dataclasses.replace(self, models=(name,))
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,12 @@ def number(rule: Rule, *, whole: bool = False) -> Parameter:
     return Parameter(converter=Bounds(rule, whole=whole))
 
 
+def more(of: str) -> Parameter:
+    """An option that few people need: ``--help-all`` shows it, in a group of such options."""
+    return Parameter(group=Group(f"{_MORE} {of}", sort_key=9))
+
+
+MORE_OUTPUT = more("about the output")
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 """An option that is given or not."""
 Repeated = Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)]
@@ -77,6 +83,9 @@ Examples = Annotated[int, whole_number(0, 10_000)]
 Minutes = Annotated[float | None, number(Rule("", above=0, at_most=10**9))]
 Draws = Annotated[int, whole_number(1, 1_000_000)]
 """How often chance is asked."""
+Input = Annotated[Path | None, Parameter(name="--input")]
+NBest = Annotated[int, whole_number(1, 1000), MORE_OUTPUT]
+WithScores = Annotated[Flag, MORE_OUTPUT]
 
 # Their help is the same wherever they are taken, and stands here; where a command has more to say, it says it after.
 AsJson = Annotated[Flag, Parameter(name="--json", help="Print JSON.")]
@@ -99,11 +108,6 @@ class ShortHelp(DefaultFormatter):
         else:
             names = " ".join(name for entry in panel.entries for name in entry.names)
             console.print(f"{panel.title} (--help-all explains): {names}", style="dim")
-
-
-def more(of: str) -> Parameter:
-    """An option that few people need: ``--help-all`` shows it, in a group of such options."""
-    return Parameter(group=Group(f"{_MORE} {of}", sort_key=9))
 
 
 @Parameter(name="*")

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING
 
 from heedful.cli.model_options import EnsembleOptions, SearchChoices
-from heedful.cli.options import AsJson, Flag, Overwrite, Quiet, more, whole_number
+from heedful.cli.options import AsJson, Flag, Input, NBest, Overwrite, Quiet, WithScores
 from heedful.cli.standard_input import standard_input
 from heedful.cli.terminal import new_text, progress, require_place, say
 from heedful.errors import TextError
@@ -23,21 +21,20 @@ from heedful.text.reading import text_lines
 if TYPE_CHECKING:
     from heedful.search.parser import Parse
 
-_MORE = more("about the output")
 _MOST_DRAWN = 1000
 """Trees in one picture."""
 
 
 def parse(
     *text: str,
-    input_: Annotated[Path | None, Parameter(name="--input")] = None,
+    input_: Input = None,
     output: Path | None = None,
     tokenized: Flag = False,
     draw: Flag = False,
     svg: Path | None = None,
     unconstrained: Flag = False,
-    n_best: Annotated[int, whole_number(1, 1000), _MORE] = 1,
-    scores: Annotated[Flag, _MORE] = False,
+    n_best: NBest = 1,
+    scores: WithScores = False,
     as_json: AsJson = False,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -79,7 +76,7 @@ def parse(
     options = search.options(parser, n_best=n_best)
     blocks: Iterable[Iterable[str]] = [text_lines(input_)] if input_ else [text]
     if not text and not input_:
-        blocks = standard_input(greeting=f"{model.model} parses. Type a sentence and press Enter; Ctrl-D ends.")
+        blocks = standard_input(greeting=lambda: f"{model.model} parses. Type a sentence and press Enter; Ctrl-D ends.")
     done, drawn = 0, list[Tree]()
     with new_text(output) as write, progress(unit="sentences", quiet=quiet or not input_) as report:
         for block in blocks:

@@ -14,8 +14,8 @@ from heedful.cli.terminal import print_result, progress
 from heedful.errors import CheckpointError, CorpusError, ReportError, SearchError
 from heedful.evaluation.counts import language_of, require_language
 from heedful.evaluation.translation_scores import TestSet
+from heedful.parsing.bracket_scores import trees_as_text
 from heedful.parsing.trees import read_trees
-from heedful.report.parses import trees_as_text, validation_trees
 from heedful.tasks import PARSING
 from heedful.text.reading import aligned_lines
 
@@ -193,7 +193,7 @@ def _scores(
 def _validation_text(records: Sequence[RunRecord], language: str | None) -> ScoredText:
     """That of the first run's corpus."""
     from heedful.report.run_scores import ScoredText
-    from heedful.runs.record import validation_text
+    from heedful.runs.record import validation_text, validation_trees
 
     parsing = records[0].description.task == PARSING.name
     test = validation_trees(records[0]) if parsing else validation_text(records[0])

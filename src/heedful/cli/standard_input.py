@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from heedful.cli.start import is_closed
 from heedful.cli.terminal import say
@@ -14,18 +14,23 @@ from heedful.text.reading import BLOCK_BYTES, LONGEST_LINE
 _PROMPT = "> "
 
 
-def standard_input(*, greeting: str) -> Iterator[list[str]]:
+def is_typed() -> bool:
+    """Whether somebody sits at a terminal."""
+    return not is_closed(sys.stdin) and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def standard_input(*, greeting: Callable[[], str]) -> Iterator[list[str]]:
     """The lines that come, as many together as are there; ``greeting``: said to somebody who types them."""
     if is_closed(sys.stdin):
         raise TextError("standard input is closed: give text, or --input FILE")
-    return _typed(greeting) if sys.stdin.isatty() and sys.stdout.isatty() else _piped()
+    return _typed(greeting) if is_typed() else _piped()
 
 
-def _typed(greeting: str) -> Iterator[list[str]]:
+def _typed(greeting: Callable[[], str]) -> Iterator[list[str]]:
     """Each line when it is typed; Ctrl-D, or Ctrl-C while nothing is being translated, is the end."""
     with contextlib.suppress(ImportError):  # with it, `input` has the keys for editing a line and those before it
         import readline  # noqa: F401
-    say(greeting)
+    say(greeting())
     while True:
         try:
             line = input(_PROMPT)

@@ -24,7 +24,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from heedful.background import Report
+from heedful.background import Report, no_report
 from heedful.errors import TextError
 from heedful.files import COMPRESSED, new_file, require_free
 
@@ -152,7 +152,7 @@ def progress(*, unit: str, quiet: bool, speed: bool = False) -> Iterator[Report]
     ``speed``: and how fast it goes, and how much time is left. What the first report of a stage says was done before.
     """
     if quiet:
-        yield lambda *_: None
+        yield no_report
         return
     if not sys.stderr.isatty():
         yield _lines(unit, speed=speed)

@@ -10,13 +10,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter
-
 from heedful import __version__
 from heedful.cli.long_texts import SHARD_LINES, LongText, lines_of_shard, resumed_text, whole_text
 from heedful.cli.model_options import EnsembleOptions, SearchChoices
-from heedful.cli.options import AsJson, Flag, Overwrite, Quiet, more, whole_number
-from heedful.cli.standard_input import standard_input
+from heedful.cli.options import MORE_OUTPUT, AsJson, Flag, Input, NBest, Overwrite, Quiet, WithScores, whole_number
+from heedful.cli.standard_input import is_typed, standard_input
 from heedful.cli.terminal import print_json, print_text, progress, require_place, say
 from heedful.errors import SearchError, TextError
 from heedful.text.numbers import differing_numerals
@@ -29,24 +27,23 @@ if TYPE_CHECKING:
     from heedful.search.translator import Translation, Translator
 
 
-_MORE = more("about the output")
 _MOST_NAMED = 20
 
 
 def translate(
     *text: str,
-    input_: Annotated[Path | None, Parameter(name="--input")] = None,
+    input_: Input = None,
     output: Path | None = None,
     resume: Flag = False,
     shard: str | None = None,
-    n_best: Annotated[int, whole_number(1, 1000), _MORE] = 1,
-    scores: Annotated[Flag, _MORE] = False,
-    alignment: Annotated[Flag, _MORE] = False,
-    alignment_layer: Annotated[int | None, whole_number(1, 10_000), _MORE] = None,
-    prefix: Annotated[str, _MORE] = "",
+    n_best: NBest = 1,
+    scores: WithScores = False,
+    alignment: Annotated[Flag, MORE_OUTPUT] = False,
+    alignment_layer: Annotated[int | None, whole_number(1, 10_000), MORE_OUTPUT] = None,
+    prefix: Annotated[str, MORE_OUTPUT] = "",
     glossary: Path | None = None,
     split: Split | None = None,
-    as_is: Annotated[Flag, _MORE] = False,
+    as_is: Annotated[Flag, MORE_OUTPUT] = False,
     as_json: AsJson = False,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -109,6 +106,16 @@ def translate(
     span = lines_of_shard(shard, facts[0]) if facts else range(0)
     if shard and not span:
         say(f"--shard {shard} has no lines: parts are cut at multiples of {SHARD_LINES} lines", quiet=quiet)
+    blocks: Iterator[Iterable[str]] = iter([text])
+    beginning: Iterable[str] = text
+    if input_:
+        beginning = text_lines(input_) if facts else ()  # a pipe can be read once
+    elif not text:
+        blocks = standard_input(greeting=lambda: _greeting(model, translator))
+        if not is_typed():
+            beginning = list(next(blocks, ()))
+            blocks = itertools.chain([beginning], blocks)
+    model = model.suiting(beginning)
     translator = model.translator(engine="auto")
     options = replace(search.options(translator, n_best=n_best), glossary=terms.pairs if terms else ())
     around = {"prefix": prefix, "split": split, "as_is": as_is or alignment}
@@ -123,11 +130,8 @@ def translate(
         if facts:
             report("translated", written.lines, len(span))
         first = span.start + written.lines
-        blocks: Iterable[Iterable[str]] = [text]
         if input_:
-            blocks = [itertools.islice(text_lines(input_), first, span.stop if facts else None)]
-        elif not text:
-            blocks = standard_input(greeting=_greeting(model, translator))
+            blocks = iter([itertools.islice(text_lines(input_), first, span.stop if facts else None)])
         for number, source, translations in _translated(translator, blocks, options, first=first, **around):
             any_text = any_text or any(map(str.isalpha, source))
             aligned = None

@@ -72,7 +72,8 @@ def translate_file(
 
         options = dataclasses.replace(options, glossary=read_glossary(glossary).pairs)
     known = {"heedful": __version__, "models": [saved.fingerprint for saved in translator.all_saved]}
-    known |= {"engine": translator.engine, "units": _hash(taken), **asked, **dataclasses.asdict(options)}
+    units_sha256 = hashlib.sha256(json.dumps(taken.units).encode()).hexdigest()
+    known |= {"engine": translator.engine, "units": units_sha256, **asked, **dataclasses.asdict(options)}
     units = output.with_name(f"{output.name}.units")
     translations = _translations(taken, units, known, lambda some: translator.translate(some, options=options), quiet)
     with new_file(output, error=TextError) as file:
@@ -108,7 +109,3 @@ def _translations(taken: Document, place: Path, known: dict[str, Any], translate
             written.keep(done)
             report("translated", done, total)
     return [json.loads(line) for line in place.read_text(encoding="utf-8").splitlines()]
-
-
-def _hash(taken: Document) -> str:
-    return hashlib.sha256(json.dumps(taken.units).encode()).hexdigest()

@@ -76,10 +76,10 @@ class Side:
             flat[here] = self.shards[shard][positions[here] - self.first_ids[shard]]
         return flat, lengths
 
-    def sentences(self, count: int) -> list[np.ndarray]:
-        """The ids of each of the first ``count`` pairs."""
-        ids, lengths = self.ids(np.arange(count))
-        return np.split(ids, np.cumsum(lengths)[:-1]) if count else []
+    def sentences(self, pairs: int | np.ndarray) -> list[np.ndarray]:
+        """The ids of each of these pairs, or of the first so many."""
+        ids, lengths = self.ids(np.arange(pairs) if isinstance(pairs, int) else pairs)
+        return np.split(ids, np.cumsum(lengths)[:-1]) if len(lengths) else []
 
 
 class Corpus:

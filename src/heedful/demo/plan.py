@@ -31,6 +31,16 @@ _FEWEST = 20
 """Pairs of a part, however few the minutes."""
 
 
+class _Place:
+    """What has this name in a demo's folder."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, plan: DemoPlan, _: object = None) -> Path:
+        return plan.folder / self._name
+
+
 @dataclass(frozen=True)
 class DemoPlan:
     """One demo: what it is made of, and where its parts are.
@@ -50,33 +60,9 @@ class DemoPlan:
     folder: Path = Path()
     """Where it lies; ``demo.json`` does not say it, so that a demo can be moved."""
 
-    @property
-    def text(self) -> Path:
-        return self.folder / "text"
-
-    @property
-    def corpus(self) -> Path:
-        return self.folder / "corpus"
-
-    @property
-    def run(self) -> Path:
-        return self.folder / "run"
-
-    @property
-    def outputs(self) -> Path:
-        return self.folder / "test.out"
-
-    @property
-    def picture(self) -> Path:
-        return self.folder / "alignment.png"
-
-    @property
-    def results(self) -> Path:
-        return self.folder / "results.json"
-
-    @property
-    def page(self) -> Path:
-        return self.folder / "report.html"
+    text, corpus, run = _Place("text"), _Place("corpus"), _Place("run")
+    outputs, picture = _Place("test.out"), _Place("alignment.png")
+    results, page = _Place("results.json"), _Place("report.html")
 
 
 def start_demo(folder: Path, *, seed: int, minutes: float, overwrite: bool = False) -> DemoPlan:

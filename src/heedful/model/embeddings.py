@@ -93,7 +93,9 @@ class PositionalEncoding(nn.Module):
             if table.size(0) >= length and table.dtype == like.dtype and table.device == like.device:
                 return table
         # What is allocated in a capture is the graph's working memory, and would be written over.
-        assert not _capturing(like), "the table is made by the runs before a capture"
+        assert not (like.is_cuda and torch.cuda.is_current_stream_capturing()), (
+            "the table is made by the runs before a capture"
+        )
         rows = 1 << max(length - 1, 1023).bit_length()
         self._tables.append(positional_encoding(rows, self.d_model, dtype=like.dtype, device=like.device))
         return self._tables[-1]
@@ -119,10 +121,6 @@ class LearnedPositions(nn.Module):
                 'model.max_positions, or take model.positions = "sinusoidal", which has no end'
             )
         return x + _spread(self.weight, x, layout)
-
-
-def _capturing(x: Tensor) -> bool:
-    return x.is_cuda and torch.cuda.is_current_stream_capturing()
 
 
 def _length(x: Tensor, layout: Layout | None, d_model: int) -> int:

@@ -6,6 +6,7 @@ network; the decoder's also attend to the encoder's output, and never to what co
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from typing import Any
 
 import torch
@@ -53,6 +54,36 @@ class AddAndNorm(nn.Module):
         return self.dropout.p if self.training else 0.0
 
 
+@dataclass(frozen=True, kw_only=True)
+class LayerSizes:
+    """What the layers of both stacks are made with, and their sub-layers of these sizes, each new."""
+
+    d_model: int
+    num_heads: int
+    d_ff: int
+    d_k: int = 0
+    """0: d_model / num_heads; d_v likewise."""
+    d_v: int = 0
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
+
+    @classmethod
+    def of(cls, config: ModelConfig) -> LayerSizes:
+        """Those of a configured model."""
+        sizes = {item.name: getattr(config, item.name) for item in fields(cls)}
+        return cls(**sizes | {"d_k": config.key_size, "d_v": config.value_size})
+
+    def attention(self, attend: Attend) -> MultiHeadAttention:
+        sizes = {"d_model": self.d_model, "num_heads": self.num_heads, "d_k": self.d_k, "d_v": self.d_v}
+        return MultiHeadAttention(**sizes, dropout=self.attention_dropout, attend=attend)
+
+    def feed_forward(self) -> PositionwiseFeedForward:
+        return PositionwiseFeedForward(d_model=self.d_model, d_ff=self.d_ff)
+
+    def add_and_norm(self) -> AddAndNorm:
+        return AddAndNorm(d_model=self.d_model, dropout=self.dropout)
+
+
 class EncoderLayer(nn.Module):
     """The left half of Figure 1, once.
 
@@ -64,25 +95,14 @@ class EncoderLayer(nn.Module):
     torch.Size([2, 5, 16])
     """
 
-    def __init__(
-        self,
-        *,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        d_k: int = 0,
-        d_v: int = 0,
-        dropout: float = 0.1,
-        attention_dropout: float = 0.0,
-        attend: Attend = equation_1,
-    ) -> None:
+    def __init__(self, *, attend: Attend = equation_1, **sizes: Any) -> None:
+        """``sizes``: those of `LayerSizes`."""
         super().__init__()
-        self.self_attention = MultiHeadAttention(
-            d_model=d_model, num_heads=num_heads, d_k=d_k, d_v=d_v, dropout=attention_dropout, attend=attend
-        )
-        self.add_and_norm_1 = AddAndNorm(d_model=d_model, dropout=dropout)
-        self.feed_forward = PositionwiseFeedForward(d_model=d_model, d_ff=d_ff)
-        self.add_and_norm_2 = AddAndNorm(d_model=d_model, dropout=dropout)
+        new = LayerSizes(**sizes)
+        self.self_attention = new.attention(attend)
+        self.add_and_norm_1 = new.add_and_norm()
+        self.feed_forward = new.feed_forward()
+        self.add_and_norm_2 = new.add_and_norm()
 
     def forward(self, x: Tensor, mask: Where = None) -> Tensor:
         x = self.add_and_norm_1.attended(x, x, self.self_attention, mask)
@@ -94,8 +114,9 @@ class Encoder(nn.Module):
 
     def __init__(self, config: ModelConfig, *, attention: AttentionChoice) -> None:
         super().__init__()
+        sizes = vars(LayerSizes.of(config))
         self.layers = nn.ModuleList(
-            EncoderLayer(**_layer_sizes(config), attend=attention.self_attend) for _ in range(config.encoder_layers)
+            EncoderLayer(**sizes, attend=attention.self_attend) for _ in range(config.encoder_layers)
         )
 
     def forward(self, x: Tensor, mask: Where = None) -> Tensor:
@@ -116,30 +137,16 @@ class DecoderLayer(nn.Module):
     torch.Size([2, 5, 16])
     """
 
-    def __init__(
-        self,
-        *,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        d_k: int = 0,
-        d_v: int = 0,
-        dropout: float = 0.1,
-        attention_dropout: float = 0.0,
-        self_attend: Attend = equation_1,
-        cross_attend: Attend = equation_1,
-    ) -> None:
+    def __init__(self, *, self_attend: Attend = equation_1, cross_attend: Attend = equation_1, **sizes: Any) -> None:
+        """``sizes``: those of `LayerSizes`."""
         super().__init__()
-        self.self_attention = MultiHeadAttention(
-            d_model=d_model, num_heads=num_heads, d_k=d_k, d_v=d_v, dropout=attention_dropout, attend=self_attend
-        )
-        self.add_and_norm_1 = AddAndNorm(d_model=d_model, dropout=dropout)
-        self.cross_attention = MultiHeadAttention(
-            d_model=d_model, num_heads=num_heads, d_k=d_k, d_v=d_v, dropout=attention_dropout, attend=cross_attend
-        )
-        self.add_and_norm_2 = AddAndNorm(d_model=d_model, dropout=dropout)
-        self.feed_forward = PositionwiseFeedForward(d_model=d_model, d_ff=d_ff)
-        self.add_and_norm_3 = AddAndNorm(d_model=d_model, dropout=dropout)
+        new = LayerSizes(**sizes)
+        self.self_attention = new.attention(self_attend)
+        self.add_and_norm_1 = new.add_and_norm()
+        self.cross_attention = new.attention(cross_attend)
+        self.add_and_norm_2 = new.add_and_norm()
+        self.feed_forward = new.feed_forward()
+        self.add_and_norm_3 = new.add_and_norm()
 
     def forward(self, x: Tensor, memory: Tensor, source_mask: Where = None, target_mask: Where = None) -> Tensor:
         """``source_mask`` says which positions of ``memory`` may be attended to, ``target_mask`` which of ``x``."""
@@ -153,29 +160,11 @@ class Decoder(nn.Module):
 
     def __init__(self, config: ModelConfig, *, attention: AttentionChoice) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(
-            DecoderLayer(
-                **_layer_sizes(config),
-                self_attend=attention.self_attend,
-                cross_attend=attention.cross_attend,
-            )
-            for _ in range(config.decoder_layers)
-        )
+        sizes = vars(LayerSizes.of(config))
+        attends = {"self_attend": attention.self_attend, "cross_attend": attention.cross_attend}
+        self.layers = nn.ModuleList(DecoderLayer(**sizes, **attends) for _ in range(config.decoder_layers))
 
     def forward(self, x: Tensor, memory: Tensor, source_mask: Where = None, target_mask: Where = None) -> Tensor:
         for layer in self.layers:
             x = layer(x, memory, source_mask, target_mask)
         return x
-
-
-def _layer_sizes(config: ModelConfig) -> dict[str, Any]:
-    """What the layers of both stacks are made with."""
-    return {
-        "d_model": config.d_model,
-        "num_heads": config.num_heads,
-        "d_ff": config.d_ff,
-        "d_k": config.key_size,
-        "d_v": config.value_size,
-        "dropout": config.dropout,
-        "attention_dropout": config.attention_dropout,
-    }

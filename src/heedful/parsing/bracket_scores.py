@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from heedful.errors import ScoreError
 from heedful.evaluation.counts import Counted
+from heedful.evaluation.translation_scores import TestSet
 from heedful.parsing.trees import Tree, constituents
 
 _DELETED = {"", "ROOT", "TOP"}
@@ -27,6 +28,12 @@ _EQUAL = {"PRT": "ADVP"}
 _SHORT = 40
 _SIGNATURE = "rules:evalb+collins|deleted:ROOT,TOP|punctuation:gold|invalid:no brackets|version:1"
 _MATCHED, _WANTED, _GIVEN, _COMPLETE, _SENTENCES, _TAGGED, _TAGS, _VALID = range(8)
+
+
+def trees_as_text(trees: Iterable[Tree]) -> TestSet:
+    """A test set of trees in brackets; its sources are their words, with a space between any two."""
+    given = list(trees)
+    return TestSet([str(tree) for tree in given], [" ".join(tree.words) for tree in given])
 
 
 @dataclass(frozen=True)

@@ -151,23 +151,19 @@ def _lines(
     augmentation: Augmentation | None,
     reached: Callable[[int], None],
 ) -> Iterator[str]:
-    start = 0
-    for block in spool.blocks():
-        block_chosen = block.at(np.flatnonzero(chosen[start : start + len(block)]))
+    for here, block in spool.placed_blocks():
+        block_chosen = block.at(np.flatnonzero(chosen[here]))
         versions = [versions_of(block_chosen, augmentation).block] if augmentation else []
         for some, side in itertools.product((block_chosen, *versions), sides):
             yield from some.texts[side]
-        start += len(block)
-        reached(start)
+        reached(here.stop)
 
 
 def sampled_pairs(spool: Spool, places: np.ndarray) -> Iterator[tuple[str, str]]:
     """The pairs at these places, which are in order."""
-    start = 0
-    for block in spool.blocks():
-        here = places[np.searchsorted(places, start) : np.searchsorted(places, start + len(block))] - start
-        start += len(block)
-        yield from zip(*block.at(here).texts.values(), strict=True)
+    for here, block in spool.placed_blocks():
+        own = places[slice(*np.searchsorted(places, [here.start, here.stop]))] - here.start
+        yield from zip(*block.at(own).texts.values(), strict=True)
 
 
 class SideCounts:
@@ -264,16 +260,14 @@ def encoded_text(
 ) -> Encoded:
     """The second pass: encode, judge lengths, store, count. ``cuts``: ``copies`` of these, not the plain one."""
     counts = {side: SideCounts(subwords.vocab_size) for side, subwords in vocabularies.sides.items()}
-    per_corpus, start, dtype = [0] * len(gathered.corpora), 0, np.dtype(vocabularies.id_type)
+    per_corpus, dtype = [0] * len(gathered.corpora), np.dtype(vocabularies.id_type)
     writer = SplitWriter(folder, split=split, id_type=dtype)
     leads = [vocabularies.tag_bytes(text.tag if split == "train" else "") for text in gathered.corpora]
     encoder = _Encoder(vocabularies, rules, cuts, writer, counts, dtype, leads)
     added = Ledger(seed=augmentation.seed, rules=augmentation.rates) if augmentation else Ledger(seed=0, rules=())
     before: SpoolBlock | None = None
-    for whole in gathered.spool.blocks():
+    for here, whole in gathered.spool.placed_blocks():
         told: dict[str, Any] = {"ledger": gathered.ledger, "corpus": gathered.corpora[whole.corpus].name}
-        here = slice(start, start + len(whole))
-        start += len(whole)
         whole.tell(rule="duplicate", places=np.flatnonzero(duplicates[here]), **told)
         block = whole.at(np.flatnonzero(kept[here]))
         plain, tokens = encoder.plain(block)
@@ -291,9 +285,9 @@ def encoded_text(
                 _write_versions(
                     versions_of(block, augmentation, before=before, copy=copy), encoder, added, told["corpus"]
                 )
-        before = neighbours(before, block)
+        before = neighbours(before, block) if augmentation else None
         per_corpus[block.corpus] += len(block)
-        tell("encoding" if split == "train" else "encoding validation", start, gathered.spool.pairs)
+        tell("encoding" if split == "train" else "encoding validation", here.stop, gathered.spool.pairs)
     records = tuple(
         TextRecord(text.name, text.weight, read, kept, text.kind, tuple(map(str, text.paths)), text.fields, text.tag)
         for text, read, kept in zip(gathered.corpora, gathered.read, per_corpus, strict=True)

@@ -103,6 +103,13 @@ class Spool(contextlib.AbstractContextManager["Spool"]):
                     texts[side] = [text[start:end] for start, end in itertools.pairwise([0, *ends])]
                 yield SpoolBlock(corpus, texts, counts[2])
 
+    def placed_blocks(self) -> Iterator[tuple[slice, SpoolBlock]]:
+        """The same, each with its place among all pairs."""
+        start = 0
+        for block in self.blocks():
+            yield slice(start, start + len(block)), block
+            start += len(block)
+
     def __exit__(self, *_: object) -> None:
         self._file.close()
         self._path.unlink(missing_ok=True)

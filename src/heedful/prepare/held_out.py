@@ -92,13 +92,12 @@ def _drawn(spool: Spool, kept: np.ndarray, *, wanted: int, seed: int) -> list[_D
     order = np.argsort(noise.bits(noise.key("held out", seed), numbers), kind="stable")
     candidates = numbers[order[: _SPARE * wanted + 100]]
     found: dict[int, _Drawn] = {}
-    start, looked_at = 0, np.sort(candidates)
-    for block in spool.blocks():
-        here = looked_at[(start <= looked_at) & (looked_at < start + len(block))] - start
-        chosen = block.at(here)
-        pairs = zip(here.tolist(), chosen.lines.tolist(), *(chosen.texts[side] for side in SIDES), strict=True)
-        found |= {start + place: _Drawn(start + place, block.corpus, line, *texts) for place, line, *texts in pairs}
-        start += len(block)
+    looked_at = np.sort(candidates)
+    for here, block in spool.placed_blocks():
+        own = looked_at[(here.start <= looked_at) & (looked_at < here.stop)]
+        chosen = block.at(own - here.start)
+        pairs = zip(own.tolist(), chosen.lines.tolist(), *(chosen.texts[side] for side in SIDES), strict=True)
+        found |= {number: _Drawn(number, block.corpus, line, *texts) for number, line, *texts in pairs}
     taken: list[_Drawn] = []
     sources: set[str] = set()
     targets: set[str] = set()
@@ -114,15 +113,15 @@ def _drawn(spool: Spool, kept: np.ndarray, *, wanted: int, seed: int) -> list[_D
 def _leave_out_alike(gathered: Gathered, kept: np.ndarray, train: np.ndarray, drawn: list[_Drawn]) -> int:
     """Mark the other pairs that share a side with one that was drawn, and tell the ledger; returns how many."""
     sources, targets = {pair.source for pair in drawn}, {pair.target for pair in drawn}
-    start = count = 0
-    for block in gathered.spool.blocks():
-        stays, counted = train[start : start + len(block)], kept[start : start + len(block)]
+    count = 0
+    for here, block in gathered.spool.placed_blocks():
+        stays, counted = train[here], kept[here]
         texts = zip(block.texts["source"], block.texts["target"], strict=True)
         alike = np.fromiter((source in sources or target in targets for source, target in texts), bool, len(block))
         places = np.flatnonzero(alike & stays & counted)
         block.tell(gathered.ledger, "validation", places, corpus=gathered.corpora[block.corpus].name)
         stays[places] = False
-        start, count = start + len(block), count + len(places)
+        count += len(places)
     return count
 
 

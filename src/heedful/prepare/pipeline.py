@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from heedful import __version__
-from heedful.background import Report
+from heedful.background import Report, no_report
 from heedful.data.corpus import stored_file
 from heedful.data.manifest import (
     MANIFEST,
@@ -72,11 +72,8 @@ class _Clean:
         return self.unique & self.held_out.train if self.held_out else self.unique
 
 
-def prepare(
-    request: Request, *, output: Path, overwrite: bool = False, progress: Report | None = None
-) -> dict[str, Any]:
+def prepare(request: Request, *, output: Path, overwrite: bool = False, progress: Report = no_report) -> dict[str, Any]:
     """Make the prepared corpus ``output`` and return its report."""
-    tell = progress or (lambda *_: None)
     for path in request.files:
         require_readable(path)
     ready = given_vocabularies(request.tokenizer, task=request.task) if request.tokenizer else None
@@ -86,17 +83,17 @@ def prepare(
         Spool(folder / "train.spool") as spool,
     ):
         _require_replaceable(output.resolve(), request, overwrite=overwrite)
-        clean = _first_pass(request, spool, validation_spool, tell)
+        clean = _first_pass(request, spool, validation_spool, progress)
         augmentation = _augmentation(request, clean)
         untagged = ready or new_vocabularies(
             request,
             spool,
             clean.kept,
             augmentation=augmentation,
-            reached=lambda done: tell("learning subwords from", done, spool.pairs),
+            reached=lambda done: progress("learning subwords from", done, spool.pairs),
         )
         vocabularies = untagged.with_tags(request.all_tags)
-        splits = _second_pass(request, clean, vocabularies, augmentation, folder, tell)
+        splits = _second_pass(request, clean, vocabularies, augmentation, folder, progress)
         report = _report(request, clean, vocabularies, splits)
         texts = write_text(folder, clean.held_out) if clean.held_out else []
         write_profile(folder, _profile(clean, splits["train"]))

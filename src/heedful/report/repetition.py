@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shlex
 from pathlib import Path
 
-from heedful.config import SECTIONS, toml_value
+from heedful.config import toml_value
 from heedful.data.manifest import Manifest
 from heedful.presets import BY_NAME
 from heedful.report.pages import Section, section
@@ -50,14 +49,8 @@ def preset_name(record: RunRecord) -> str:
 
 def changed_settings(record: RunRecord) -> dict[str, str]:
     """The settings that differ from the preset, as ``section.key``, and what the preset has."""
-    preset = BY_NAME[preset_name(record)].make()
-    found: dict[str, str] = {}
-    for name, kind in SECTIONS.items():
-        ours, theirs = getattr(record.config, name), getattr(preset, name)
-        for item in dataclasses.fields(kind):
-            if getattr(ours, item.name) != (value := getattr(theirs, item.name)):
-                found[f"{name}.{item.name}"] = toml_value(value)
-    return found
+    ours, preset = record.config.settings, BY_NAME[preset_name(record)].make()
+    return {path: toml_value(value) for path, value in preset.settings.items() if ours[path] != value}
 
 
 def train_command(record: RunRecord) -> str:
@@ -67,8 +60,7 @@ def train_command(record: RunRecord) -> str:
     words = ["heedful", "train", f"./{corpus}" if corpus.startswith("-") else corpus]
     words += _option("preset", preset_name(record))
     for path in changed_settings(record):
-        section, _, key = path.partition(".")
-        value = getattr(getattr(record.config, section), key)
+        value = record.config.settings[path]
         words += ["--set", f"{path}={value if isinstance(value, str) else toml_value(value)}"]
     words += _option("init", record.description.init or None)
     if str(record.environment.get("device", "")).startswith("CPU"):

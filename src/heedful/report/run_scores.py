@@ -24,7 +24,6 @@ from heedful.evaluation.translation_scores import (
 )
 from heedful.report.attention_views import attention_map, links_picture, weight_scale
 from heedful.report.pages import Section, section, svg
-from heedful.report.parses import measured_parses
 from heedful.runs.metrics import Metrics, Sample
 from heedful.tasks import PARSING
 
@@ -107,7 +106,7 @@ def measured_scores(
 
 def measured_parse_scores(parser: Parser, text: ScoredText, *, options: SearchOptions, report: Report) -> RunScores:
     """Parse the words of a test set of trees and score the parses; no examples are shown."""
-    outputs, speed = measured_parses(parser, text.test.sources or [], options=options, report=report)
+    outputs, speed = parser.measured(text.test.sources or [], options=options, report=report)
     scores = [with_interval(one) for one in PARSING.counts(outputs, text.test.references)]
     found = SystemReport(len(outputs), scores, {}, [], length_ratio=None, examples=Extremes([], [], []))
     return RunScores(text, options, found, outputs, speed, **_known_of(parser.saved))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from heedful.config import SECTIONS, toml_value
+from heedful.config import toml_value
 from heedful.evaluation.counts import system_counts
 from heedful.evaluation.significance import Comparison, comparisons
 from heedful.evaluation.translation_scores import leads
@@ -76,12 +75,11 @@ def _charts(names: Sequence[str], runs: Sequence[ScoredRun]) -> list[Figure]:
 
 def _settings_section(names: Sequence[str], a: RunRecord, b: RunRecord) -> Section:
     """The settings that differ, and the sizes that follow from the data."""
-    rows = []
-    for name, kind in SECTIONS.items():
-        for item in dataclasses.fields(kind):
-            values = [toml_value(getattr(getattr(record.config, name), item.name)) for record in (a, b)]
-            rows += [(f"{name}.{item.name}", *values)] if values[0] != values[1] else []
-    for name in ("parameters", "vocab_size", "preset"):
-        values = [getattr(record.description, name) for record in (a, b)]
-        rows += [(name, *values)] if values[0] != values[1] else []
+    sizes = ("parameters", "vocab_size", "preset")
+    of_a, of_b = (
+        {path: toml_value(value) for path, value in record.config.settings.items()}
+        | {name: getattr(record.description, name) for name in sizes}
+        for record in (a, b)
+    )
+    rows = [(name, value, of_b[name]) for name, value in of_a.items() if value != of_b[name]]
     return section("Settings that differ", "two_settings.html", names=names, settings=rows)

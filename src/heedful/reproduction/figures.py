@@ -218,7 +218,8 @@ def heads_picture(figure: FigureShown) -> str:
     for place, head in enumerate(figure.heads):
         kind = _COLOURS[place % len(_COLOURS)]
         if len(figure.heads) > 1:
-            add_words(sheet, f"head {head.head}" if place == 0 else str(head.head), (_legend(place), 38), kind=kind)
+            name, left = (str(head.head), 34.0 + 22 * place) if place else (f"head {head.head}", 0.0)
+            add_words(sheet, name, (left, 38), kind=kind)
         weights = np.array(head.weights)
         for row, column in np.argwhere(weights >= _FAINT):
             weight = float(weights[row, column])
@@ -228,7 +229,3 @@ def heads_picture(figure: FigureShown) -> str:
         axes.text(-0.03, place + 0.5, word, fontsize=13, ha="right", va="center_baseline", color=colour("ink"))
         axes.text(1.03, place + 0.5, word, fontsize=13, ha="left", va="center_baseline", color=colour("ink"))
     return svg_file(sheet, label=f"{figure.title}: {' '.join(figure.words)}")
-
-
-def _legend(place: int) -> float:
-    return 0.0 if place == 0 else 34.0 + 22 * place

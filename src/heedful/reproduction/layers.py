@@ -128,4 +128,3 @@ KINDS: tuple[LayerKind, ...] = (
         lambda d, depth: _SeparableConvolution(d),
     ),
 )
-BY_NAME = {kind.name: kind for kind in KINDS}

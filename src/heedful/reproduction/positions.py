@@ -196,16 +196,11 @@ def _classes(train: Corpus, valid: Corpus, limit: int) -> dict[int, list[tuple[n
         for corpus in (valid, train) if below >= limit else (valid,):
             lengths = _longer_sides(corpus)
             places = rng.permutation(np.flatnonzero((lengths > below) & (lengths <= longest)))[: _MOST - len(pairs)]
-            pairs += zip(_sentences(corpus.source, places), _sentences(corpus.target, places), strict=True)
+            pairs += zip(corpus.source.sentences(places), corpus.target.sentences(places), strict=True)
         if len(pairs) >= _FEWEST:
             found[longest] = pairs
         below = longest
     return found
-
-
-def _sentences(side: Side, places: np.ndarray) -> Sequence[np.ndarray]:
-    ids, lengths = side.ids(places)
-    return np.split(ids, np.cumsum(lengths)[:-1]) if len(places) else []
 
 
 def _trained(config: Config, corpus: Corpus, *, device: torch.device, report: Report) -> Trainer:

@@ -15,14 +15,14 @@ from heedful.background import Report
 from heedful.errors import HeedfulError, ScoreError
 from heedful.evaluation.translation_scores import Score, TestSet, with_interval
 from heedful.files import read_json
+from heedful.parsing.bracket_scores import trees_as_text
 from heedful.parsing.trees import read_parses, read_trees
 from heedful.report.charts import Chart, Series
-from heedful.report.parses import measured_parses, trees_as_text, validation_trees
 from heedful.reproduction.drawing import add_charts
 from heedful.reproduction.paper_tables import TABLE_4
 from heedful.reproduction.records import Asked, Found, Page, Record, markdown_table, run_name
 from heedful.runs.models import read_model
-from heedful.runs.record import RunRecord, run_record
+from heedful.runs.record import RunRecord, run_record, validation_trees
 from heedful.search.parser import Parser
 from heedful.tasks import PARSING
 from heedful.typed import typed
@@ -85,7 +85,7 @@ def _ours(
     for constrained in (True, False):
         # Read again: a search makes a model's weights what it needs.
         parser = Parser(read_model(place), device=device, constrained=constrained)
-        scores[constrained] = _scores(measured_parses(parser, sentences, report=report)[0], gold)
+        scores[constrained] = _scores(parser.measured(sentences, report=report)[0], gold)
     trained_on, trees = _trained_on(record)
     return Parsed(
         name=run_name(place),

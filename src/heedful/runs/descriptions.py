@@ -170,13 +170,8 @@ def write_run(run: Path, description: RunDescription) -> None:
 
 def differing_settings(stored: Config, wanted: Config) -> list[str]:
     """The settings in which a run differs from what is asked for, ``section.key: stored, wanted`` each."""
-    old, new = dataclasses.asdict(stored), dataclasses.asdict(wanted)
-    return [
-        f"{section}.{key}: {old[section][key]} there, {value} now"
-        for section in sorted(new)
-        for key, value in sorted(new[section].items())
-        if old[section][key] != value
-    ]
+    old, new = stored.settings, wanted.settings
+    return [f"{path}: {old[path]} there, {value} now" for path, value in sorted(new.items()) if old[path] != value]
 
 
 def read_status(run: Path) -> Status:

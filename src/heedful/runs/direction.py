@@ -9,9 +9,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from heedful.errors import SearchError
+from heedful.runs.folder import model_folder
 from heedful.runs.lists import ListedModel, bundled, languages, models_in, usual_folders
 from heedful.runs.saved import SavedModel, description_of
-from heedful.text.profile import LanguageCheck
+from heedful.text.profile import LanguageCheck, read_profile
+
+_OWN, _OTHER = 0.6, 0.3
+"""The share of frequent words from which on a text may be in a language."""
+_SURE = 5.0
+"""How much more probable the letters of a text are in the other language, as a logarithm. Of 60,000 English sentences
+none is taken for German then, and of German ones 61 in 100 of two words are known, 92 of four, and 99 of seven."""
 
 
 def model_between(source: str | None, target: str | None) -> str:
@@ -36,6 +43,22 @@ def require_direction(model: Path | str, source: str | None, target: str | None)
     if source not in (None, spoken.source) or target not in (None, spoken.target):
         own, asked = _direction(spoken.source, spoken.target), _direction(source, target)
         raise SearchError(f"{model} translates {own}, and not {asked}")
+
+
+def model_of_text(model: str, text: str) -> tuple[str, str] | None:
+    """The model that comes with heedful and translates the other way than this one, and the language that it reads, if
+    a text is surely in that language; else None.
+    """
+    own, spoken = read_profile(model_folder(model)), languages(description_of(model))
+    if own is None or spoken is None or own.source.share_known(text) >= _OWN:
+        return None
+    others = (one.model for one in bundled() if _fits(one, spoken.target, spoken.source))
+    for other in others:
+        profile = read_profile(model_folder(other))
+        if profile is not None and profile.source.share_known(text) >= _OTHER:
+            odds = profile.source.likelihood(text) - own.source.likelihood(text)
+            return (other, spoken.target) if odds > _SURE else None
+    return None
 
 
 def language_check(saved: SavedModel, *, opposite: Callable[[], str] | None = None) -> LanguageCheck | None:

@@ -17,6 +17,8 @@ from heedful.data.manifest import MANIFEST, Manifest, read_manifest
 from heedful.errors import CheckpointError, CorpusError, HeedfulError
 from heedful.evaluation.translation_scores import TestSet
 from heedful.files import json_value, read_small, sha256
+from heedful.parsing.bracket_scores import trees_as_text
+from heedful.parsing.trees import tree_of
 from heedful.prepare.description import described
 from heedful.runs.descriptions import RUN, RunDescription, read_run, read_state
 from heedful.runs.folder import entries
@@ -86,6 +88,16 @@ def validation_text(record: RunRecord) -> TestSet:
         for subwords, side in ((source, corpus.source), (target, corpus.target))
     )
     return TestSet(targets, sources)
+
+
+def validation_trees(record: RunRecord) -> TestSet:
+    """The validation trees of the run's corpus; raises where there are none."""
+    text = validation_text(record)
+    pairs = zip(text.references, text.sources or [], strict=True)
+    try:
+        return trees_as_text(tree_of(symbols.split(" "), words.split(" ")) for symbols, words in pairs)
+    except ValueError as error:  # such as a label that never came in training, and has no id
+        raise CorpusError(str(error)) from None
 
 
 def _corpus(description: RunDescription, *, samples: int) -> CorpusRecord:

@@ -79,18 +79,14 @@ def _cores() -> int:
 
 def refusals(options: SearchOptions) -> list[str]:
     """Which options CTranslate2 cannot honour; nothing where it can."""
-    refused = []
-    if options.method == "sample":
-        refused.append("samples, which depend on a seed")
-    if options.method == "beam" and options.beam_size == 1:
-        refused.append("beam search with one beam (there is greedy search)")
-    if options.drafts:
-        refused.append("drafts")
-    if options.forbidden:
-        refused.append("forbidden texts")
-    if options.glossary:
-        refused.append("a glossary")
-    return refused
+    asked = {
+        "samples, which depend on a seed": options.method == "sample",
+        "beam search with one beam (there is greedy search)": (options.method, options.beam_size) == ("beam", 1),
+        "drafts": options.drafts,
+        "forbidden texts": options.forbidden,
+        "a glossary": options.glossary,
+    }
+    return [name for name, is_asked in asked.items() if is_asked]
 
 
 class CTranslate2Search:

@@ -31,11 +31,10 @@ _LONGEST_SUFFIX = 8
 
 
 class Drafter(Protocol):
-    """Guesses what comes next."""
+    """Guesses what comes next; one that keeps nothing of a sentence does nothing when it is placed or moved."""
 
     def place(self, slots: Tensor, sources: Sequence[np.ndarray]) -> None:
         """Take new sentences into these slots."""
-        ...
 
     def propose(self, words_BT: Tensor, length_B: Tensor, added_B: Tensor) -> Tensor:
         """[B, K] ids that may come after these, of which the last stands at ``length``; the last step has added so
@@ -45,7 +44,6 @@ class Drafter(Protocol):
 
     def move(self, slot: int, to: int) -> None:
         """Put what is known of a slot's sentence into another; on a CPU alone."""
-        ...
 
 
 def drafted_ids(state: Hypotheses, drafts: int) -> Tensor:
@@ -129,15 +127,12 @@ class CopyDrafter:
         self._source[to] = self._source[slot]
 
 
-class HeadDrafter:
+class HeadDrafter(Drafter):
     """Guesses by a model's draft heads: each from the decoder's last output and the words since."""
 
     def __init__(self, own: DraftHeads, output_DV: Tensor, drafts: int, *, decoder: CachedDecoder) -> None:
         """``output_DV``: see `draft_matrix`."""
         self._heads, self._words, self._output_DV, self._decoder = own.heads[:drafts], own.words, output_DV, decoder
-
-    def place(self, slots: Tensor, sources: Sequence[np.ndarray]) -> None:
-        """Nothing of a sentence is kept here."""
 
     def propose(self, words_BT: Tensor, length_B: Tensor, added_B: Tensor) -> Tensor:
         """[B, K] the best guess of each head, after those before it."""
@@ -150,9 +145,6 @@ class HeadDrafter:
                 word = self._words[(head(x, since) @ self._output_DV).argmax(-1)]
                 drafts.append(word)
         return torch.stack(drafts, 1)
-
-    def move(self, slot: int, to: int) -> None:
-        """Nothing of a sentence is kept here."""
 
 
 def draft_matrix(model: Transformer) -> Tensor | None:

@@ -36,9 +36,9 @@ class OnTorch:
 
 def put_on_torch(
     *saved: SavedModel,
-    device: str,
-    precision: str,
-    batch_size: int,
+    device: str = "auto",
+    precision: str = "auto",
+    batch_size: int = 0,
     threads: int | None = None,
     constrained: bool = True,
 ) -> OnTorch:

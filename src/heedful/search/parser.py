@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from heedful.background import Report, no_report
 from heedful.errors import SearchError
 from heedful.parsing.trees import Tree, tree_of
 from heedful.runs.models import read_model
@@ -54,20 +56,18 @@ class Parser:
         self,
         saved: SavedModel,
         *others: SavedModel,
-        device: str = "auto",
-        precision: str = "auto",
-        batch_size: int = 0,
-        threads: int | None = None,
         constrained: bool = True,
+        **running: Any,
     ) -> None:
-        """``constrained``: every output is a tree over exactly the words; otherwise it is whatever the model says."""
+        """``constrained``: every output is a tree over exactly the words; otherwise it is whatever the model says.
+        ``running``: device, precision, batch size and threads, as `put_on_torch` takes them.
+        """
         for own in (saved, *others):
             if own.description.task != PARSING.name:
                 raise SearchError(f"{own.run} was trained for {own.description.task}, not for parsing")
         require_alike((saved, *others))
         self.saved, self.constrained = saved, constrained
-        running: dict[str, Any] = {"device": device, "precision": precision, "batch_size": batch_size}
-        found = put_on_torch(saved, *others, **running, threads=threads, constrained=constrained)
+        found = put_on_torch(saved, *others, **running, constrained=constrained)
         self.device, self.batch_size, self._search = found.device, found.batch_size, found.search
 
     @classmethod
@@ -102,6 +102,18 @@ class Parser:
                 found[sentence.number] = [self._parse(one, words) for one in hypotheses]
             yield from (found.get(first + place, []) for place in range(len(block)))
             first += len(block)
+
+    def measured(
+        self, sentences: Sequence[str], *, options: SearchOptions | None = None, report: Report = no_report
+    ) -> tuple[list[str], dict[str, str | float]]:
+        """The best parse of each sentence, of words between spaces, as text; and how fast they came, and where."""
+        outputs, began = list[str](), time.perf_counter()
+        stage = "parsing" if self.constrained else "parsing, unconstrained"
+        for parses in self.parses((words.split(" ") for words in sentences), options):
+            outputs.append(str(parses[0]))
+            report(stage, len(outputs), len(sentences))
+        seconds = time.perf_counter() - began
+        return outputs, {"device": str(self.device), "seconds": seconds, "sentences_per_second": len(outputs) / seconds}
 
     def attention(self, words: Sequence[str], options: SearchOptions | None = None) -> AttentionMaps:
         """Every attention weight of a sentence and its best parse."""

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import functools
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from heedful.serve.engine_thread import EngineThread, job_of
 from heedful.serve.engines import Decoder, OnLive
 from heedful.serve.metrics import Metrics
 from heedful.serve.shared_search import Shared, SharedSearch
+from heedful.text.profile import Side
 
 T = TypeVar("T")
 _MOST_JOBS = 256
@@ -38,12 +38,9 @@ _NAMES = (
 )
 _CACHED_WORDS = 1 << 14
 """Whose subwords are known: what strangers send for months must not fill the memory."""
-_UNSEEN, _KINDS = 0.5, 5000
-"""How often three letters are taken to stand somewhere that were not seen, and how many kinds there are about."""
 _ENOUGH = 2000
 """Characters by which a language is known."""
-_OVERLAP = 3
-"""Three letters that overlap say a thing about so many times."""
+_UNKNOWN = Side({}, {}, 0.0)
 LANGUAGE_NAMES = {pair[:2]: pair[3:] for pair in _NAMES.split(", ")}
 
 
@@ -75,24 +72,10 @@ class ServedModel:
         hits = sum(word.strip(".,;:!?\"'()") in profile.source.function_words for word in words) / len(words)
         return known * min(1.0, hits / max(profile.source.function_share, 1e-9))
 
-    @functools.cached_property
-    def _letters(self) -> Counter[str]:
-        """How often three letters stand side by side in the language that it translates, by its frequent words."""
-        profile, counts = self.translator.saved.profile, Counter[str]()
-        for word, times in profile.source.word_counts.items() if profile is not None else ():
-            for three in _threes(word):
-                counts[three] += times
-        return counts
-
     def likelihood(self, text: str) -> float:
-        """The log-probability of a text's letters in the language that it translates; of one word it tells much."""
-        counts, total = self._letters, self._letters.total() + _UNSEEN * _KINDS
-        return sum(math.log((counts[three] + _UNSEEN) / total) for word in text.split() for three in _threes(word))
-
-
-def _threes(word: str) -> list[str]:
-    letters = f" {''.join(filter(str.isalpha, word)).lower()} "
-    return [letters[at : at + 3] for at in range(len(letters) - 2)]
+        """How probable the letters of a text are in the language that it translates, as a logarithm."""
+        profile = self.translator.saved.profile
+        return (profile.source if profile is not None else _UNKNOWN).likelihood(text)
 
 
 class Service:
@@ -193,7 +176,7 @@ class Service:
             models.setdefault(model.languages.source, model)
         if len(models) == 1:
             return [(code, round(100 * model.detection(text), 1)) for code, model in models.items()]
-        scores = {code: model.likelihood(text[:_ENOUGH]) / _OVERLAP for code, model in models.items()}
+        scores = {code: model.likelihood(text[:_ENOUGH]) for code, model in models.items()}
         shares = {code: math.exp(score - max(scores.values())) for code, score in scores.items()}
         found = {code: round(100 * share / sum(shares.values()), 1) for code, share in shares.items()}
         return sorted(found.items(), key=lambda pair: -pair[1])

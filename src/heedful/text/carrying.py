@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from heedful.text.capitals import Case, case_of, in_case, in_sentence_case, in_small_letters, shouted
 from heedful.text.numbers import Languages, written
 from heedful.text.profile import Profile
-from heedful.text.sentences import Span
+from heedful.text.sentences import EMOJIS, Span
 
 Known = Callable[[str], bool]
 """Whether a model has learned a character."""
@@ -40,10 +40,7 @@ _WORDS = re.compile(
 _TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)(?:\s[^<>]*)?(/?)>|&(?:[a-zA-Z]+|#\d+);")
 _CLOSING = ".,;:!?)\"'”“"
 """What may stand at the end of a word without being part of it."""
-_EMOJI = (
-    "[\U0001f000-\U0001faff\u2600-\u27bf\u2b05-\u2b07\u2b1b\u2b1c\u2b50\u2b55\u231a\u231b\u23e9-\u23f3\u23f8-\u23fa]"
-)
-_EMOJIS = re.compile(f"(?:{_EMOJI}[\ufe0f\u20e3]?(?:\u200d?{_EMOJI}\ufe0f?)*|[0-9#*]\ufe0f\u20e3)+")
+_EMOJIS = re.compile(EMOJIS)
 _PLAIN = {
     **dict.fromkeys("’‘‛", "'"),
     **dict.fromkeys("“”„«»", '"'),

@@ -4,7 +4,6 @@ trees. A line is symbols with a space between any two. It does what `Subwords` d
 
 from __future__ import annotations
 
-import hashlib
 import json
 import types
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,16 +12,16 @@ from pathlib import Path
 import numpy as np
 
 from heedful.errors import SubwordError
-from heedful.files import read_json, read_small, require_format, write_file
+from heedful.files import read_json, read_small, require_format
 from heedful.symbols import CONTROL_TOKENS
-from heedful.text.subwords import FILE_NAME, Subwords
+from heedful.text.subwords import FILE_NAME, SavedVocabulary, Subwords
 
 _FORMAT, _VERSION = "heedful symbols", 1
 _UNKNOWN = "<unknown>"
 _MOST = 1 << 16
 
 
-class ClosedVocabulary:
+class ClosedVocabulary(SavedVocabulary):
     """Symbols and their ids. Validation text may hold others: they are one id, which no output has."""
 
     dtype = np.uint16
@@ -45,15 +44,6 @@ class ClosedVocabulary:
     def of_lines(cls, lines: Iterable[str]) -> ClosedVocabulary:
         """The symbols of some lines."""
         return cls(symbol for line in lines for symbol in line.split())
-
-    def save(self, folder: Path) -> Path:
-        """Write the vocabulary into the folder and return its file."""
-        return write_file(Path(folder) / FILE_NAME, self.file_text.encode(), error=SubwordError)
-
-    @property
-    def sha256(self) -> str:
-        """What the saved file hashes to: two vocabularies are the same when these are."""
-        return hashlib.sha256(self.file_text.encode()).hexdigest()
 
     def encode(self, lines: Sequence[str]) -> list[np.ndarray]:
         """The ids of each line, int32, without control ids."""

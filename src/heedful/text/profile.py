@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -41,6 +42,10 @@ _TELLING = 0.2
 """The share of the most frequent words in running text of any language. Lists of names or terms have less, and then
 words tell nothing."""
 _WORD = re.compile(r"[^\W\d_]+")
+_UNSEEN, _KINDS = 0.5, 5000
+"""How often three letters are taken to stand somewhere that were not seen, and how many kinds there are about."""
+_OVERLAP = 3
+"""Three letters that overlap say a thing about so many times."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,26 @@ class Side:
         return frozenset(word.lower() for word in itertools.islice(self.word_counts, _FUNCTION_WORDS))
 
     @functools.cached_property
+    def _threes(self) -> Counter[str]:
+        """How often three letters stand side by side in the frequent words."""
+        counts = Counter[str]()
+        for word, times in self.word_counts.items():
+            for three in _threes(word):
+                counts[three] += times
+        return counts
+
+    def likelihood(self, text: str) -> float:
+        """The log-probability of a text's letters in this language, to compare languages by; of one word it tells."""
+        counts, total = self._threes, self._threes.total() + _UNSEEN * _KINDS
+        threes = (three for word in text.split() for three in _threes(word))
+        return sum(math.log((counts[three] + _UNSEEN) / total) for three in threes) / _OVERLAP
+
+    def share_known(self, text: str) -> float:
+        """How many of a text's words are frequent; 1 where it has none."""
+        words = _WORD.findall(text.lower())
+        return sum(word in self.words for word in words) / len(words) if words else 1.0
+
+    @functools.cached_property
     def is_of_numbers(self) -> bool:
         """Whether it has more digits than letters, as sums to be computed have: then numbers are translated too."""
         letters = sum(count for one, count in self.character_counts.items() if one.isalpha())
@@ -100,6 +125,11 @@ class Side:
     def knows(self, character: str) -> bool:
         """Whether a character was seen often enough to be learned."""
         return character.isascii() or self.character_counts.get(character, 0) >= _OFTEN
+
+
+def _threes(word: str) -> list[str]:
+    letters = f" {''.join(filter(str.isalpha, word)).lower()} "
+    return [letters[at : at + 3] for at in range(len(letters) - 2)]
 
 
 @dataclass(frozen=True)

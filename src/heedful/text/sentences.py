@@ -27,6 +27,14 @@ _MARKS = re.compile(r"(?:(?:[-*+•‣◦·–—]|>+|#{1,6}|\d{1,3}[.)]|\(?[a-z
 _END = re.compile(
     r"""(?<![.!?…])([.!?…]+)["'”’»“)\]*_]*(?:\s?\[\d+\](?=\s|$))*(?=\s)|[。！？]["'”’」』）]*|[।؟]+(?=\s)"""
 )
+_PICTURE = (
+    "[\U0001f000-\U0001faff\u2600-\u27bf\u2b05-\u2b07\u2b1b\u2b1c\u2b50\u2b55\u231a\u231b\u23e9-\u23f3\u23f8-\u23fa]"
+)
+EMOJIS = f"(?:{_PICTURE}[\ufe0f\u20e3]?(?:\u200d?{_PICTURE}\ufe0f?)*|[0-9#*]\ufe0f\u20e3)+"
+"""The pattern of emoji, one after the other."""
+# Before a sentence, which begins with a capital then: 🎉 We won! In "❤ is all you need" it is a word. Nothing is tried
+# twice, however many there are.
+_EMOJIS_BEFORE = re.compile(rf"""\s*(?:(?>{EMOJIS})\s+)++(?=["'“„«»‘‚(\[¿¡]*([^\W\d_]))""")
 _FOLLOWING = re.compile(r"""\s+["'“„«»‘‚(\[¿¡*_—–-]*\s*(\w*)""")
 _WORD_BEFORE = re.compile(r"[^\W_](?:[^\W_]|[.'’-](?=[^\W_]))*$")
 _TITLES = re.compile(
@@ -92,7 +100,8 @@ def _spans(text: str, split: Split, whole: Sequence[Span]) -> Iterator[Span]:
             for place in (*_clause_ends(text, begin, stop), stop):
                 before = bisect.bisect_left(inside, place)
                 if place == end or not before or whole[before - 1][1] <= place:
-                    yield _stripped(text, begin, place)
+                    emojis = _EMOJIS_BEFORE.match(text, begin, place)
+                    yield _stripped(text, emojis.end() if emojis and emojis[1].isupper() else begin, place)
                     begin = place
 
 

@@ -76,12 +76,27 @@ def sensible_vocab_size(text_bytes: int, *, at_most: int) -> int:
     return min(at_most, max(size // 100 * 100, SMALLEST_VOCABULARY + 41))
 
 
-class Subwords:
+class SavedVocabulary:
+    """A vocabulary that is one file of text; that of `Subwords` Hugging Face's `tokenizers` reads too."""
+
+    file_text: str
+    """What `save` writes."""
+
+    def save(self, folder: Path) -> Path:
+        """Write the vocabulary into the folder and return its file."""
+        return write_file(Path(folder) / FILE_NAME, self.file_text.encode(), error=SubwordError)
+
+    @property
+    def sha256(self) -> str:
+        """What the saved file hashes to: two vocabularies are the same when these are."""
+        return hashlib.sha256(self.file_text.encode()).hexdigest()
+
+
+class Subwords(SavedVocabulary):
     """A vocabulary of subwords with its text pipeline."""
 
     def __init__(self, tokenizer: Tokenizer, *, where: str = "tokenizer") -> None:
         self.file_text = tokenizer.to_str()
-        """What `save` writes."""
         description = json.loads(self.file_text)
         _require_ours(description, where, size=tokenizer.get_vocab_size())
         # Not saved by `tokenizers`: without it the text "</s>" would become the control token.
@@ -157,15 +172,6 @@ class Subwords:
         except Exception as error:  # tokenizers raises plain Exception
             raise SubwordError(f"{path} is not a tokenizer file: {error}") from None
         return cls(tokenizer, where=str(path))
-
-    def save(self, folder: Path) -> Path:
-        """Write the vocabulary into the folder and return its file, which Hugging Face's `tokenizers` reads too."""
-        return write_file(Path(folder) / FILE_NAME, self.file_text.encode(), error=SubwordError)
-
-    @property
-    def sha256(self) -> str:
-        """What the saved file hashes to: two vocabularies are the same when these are."""
-        return hashlib.sha256(self.file_text.encode()).hexdigest()
 
     def words(self, line: str) -> list[str]:
         """The words of a line, each with the space before it: what BPE is applied to."""

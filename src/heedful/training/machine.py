@@ -1,10 +1,8 @@
-"""The machine that a run is on: what it is called, what memory it has, and whether the largest batch fits into that."""
+"""The machine that a run is on: what it is called, and what memory it has."""
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import gc
 import importlib.metadata
 import os
 import platform
@@ -15,22 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from heedful.config import TrainingConfig
 from heedful.errors import TrainingError, is_out_of_memory
-from heedful.training.batches import Batches, StepBatch
-from heedful.training.distributed import World, agree
-from heedful.training.events import Reporter, Warned
-from heedful.training.flops import WORKING_MEMORIES_OF_GRAPHS
-from heedful.training.step import Trainer
+from heedful.training.distributed import World
 
 _PACKAGES = ("torch", "numpy", "tokenizers", "safetensors")
 """The packages whose version may change a run's numbers, or whether its files can be read."""
-_MOST_MICRO_BATCHES = 1024
-"""Micro-batches beyond which there is no point in trying."""
-_TOO_LARGE = "does not fit into memory"
 
 
 def device_name(device: torch.device) -> str:
@@ -113,53 +103,3 @@ def memory_told(training: TrainingConfig, *, then: str) -> Iterator[None]:
         raise TrainingError(
             f"out of memory ({figures}): raise training.micro_batches above {training.micro_batches} {then}"
         ) from None
-
-
-def fine_enough(trainer: Trainer, batches: Batches, *, automatic: bool, report: Reporter) -> int:
-    """Into how many micro-batches to cut the steps so that they can be computed on the GPU.
-
-    Where the number they are cut into does not do: an error that says which does or, if it is to be found
-    automatically, that one. The first epoch's batches are looked at; others hardly differ.
-    """
-    now = batches.micro_batches
-    if trainer.precision.device.type != "cuda" or _fits(trainer, batches):
-        return now
-    count = 2 * now
-    while not _fits(trainer, batches.recut(count)):
-        count *= 2
-        if count > _MOST_MICRO_BATCHES:
-            raise TrainingError(f"the largest batch {_TOO_LARGE}, with {_MOST_MICRO_BATCHES} micro-batches neither")
-    advice = f"training.micro_batches = {count}"
-    if not automatic:
-        raise TrainingError(
-            f"the largest batch {_TOO_LARGE} with training.micro_batches = {now}; {advice} is fine enough "
-            "(--auto-micro-batches takes it by itself)"
-        )
-    report(Warned(f"the largest batch {_TOO_LARGE}; taking {advice}"))
-    return count
-
-
-def _fits(trainer: Trainer, batches: Batches) -> bool:
-    """Whether every process can compute a step with the largest micro-batch, and capture it if it is to."""
-    device = trainer.precision.device
-    torch.cuda.reset_peak_memory_stats(device)
-    working: int | None = None
-    try:
-        trainer.rehearse(_largest(batches))
-        working = torch.cuda.max_memory_reserved(device) - torch.cuda.memory_allocated(device)
-    except torch.OutOfMemoryError:
-        pass
-    gc.collect()
-    torch.cuda.empty_cache()
-    room = torch.cuda.mem_get_info(device)[0] / WORKING_MEMORIES_OF_GRAPHS if trainer.captures else float("inf")
-    too_large = working is None or working > room
-    return not agree(trainer.world, device, any_is_too_large=too_large)["any_is_too_large"]
-
-
-def _largest(batches: Batches) -> StepBatch:
-    """The first micro-batch of the step with the most tokens."""
-    plan, lengths = batches.schedule.epoch(0), batches.corpus.lengths
-    sampled = np.unique(np.linspace(0, len(plan) - 1, min(len(plan), 2000)).astype(int))
-    tokens = [sum(lengths.of(plan.batch(place)).totals) for place in sampled]
-    step = batches.step(int(sampled[int(np.argmax(tokens))]) + 1)
-    return dataclasses.replace(step, micro_batches=step.micro_batches[:1])

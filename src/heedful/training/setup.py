@@ -43,9 +43,9 @@ from heedful.text.closed_vocabulary import load_vocabulary
 from heedful.training.batches import Batches
 from heedful.training.distributed import World, barrier
 from heedful.training.events import Reporter, Warned
-from heedful.training.machine import environment, fine_enough
+from heedful.training.machine import environment
 from heedful.training.metrics import SumsSinceLine, Translate, Validation
-from heedful.training.step import Precision, Trainer, precision_for
+from heedful.training.step import Precision, Trainer, fine_enough, precision_for
 from heedful.typed import typed
 
 

@@ -9,16 +9,18 @@ On CUDA a step's thousand kernels are launched by a few calls, for Python could 
 one as fast as they are computed. A graph is captured for each shape of a micro-batch when it first comes, after the
 shape has been run twice so that everything is compiled and allocated; from then on a step copies its ids into the
 graph's own buffers and replays it. Dropout is drawn from the generator's seed at each replay, so it stays a function of
-(seed, step, micro-batch).
+(seed, step, micro-batch). Whether the largest step fits into the GPU's memory is tried before it (`fine_enough`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -28,10 +30,16 @@ from heedful.model.devices import WARM_UP, Captures, computes_in_half
 from heedful.model.masks import Packed
 from heedful.model.transformer import Transformer
 from heedful.symbols import PAD
-from heedful.training.batches import MicroBatch, StepBatch, packed_micro_batch
-from heedful.training.distributed import GradientLine, World, sum_over_processes
+from heedful.training.batches import Batches, MicroBatch, StepBatch, packed_micro_batch
+from heedful.training.distributed import GradientLine, World, agree, sum_over_processes
+from heedful.training.events import Reporter, Warned
+from heedful.training.flops import WORKING_MEMORIES_OF_GRAPHS
 from heedful.training.label_smoothing import output_losses
 from heedful.training.optimizer import adam, guarded_step, scheduled_rate, trained_parameters
+
+_MOST_MICRO_BATCHES = 1024
+"""Micro-batches beyond which there is no point in trying."""
+_TOO_LARGE = "does not fit into memory"
 
 
 @dataclass(frozen=True)
@@ -222,3 +230,53 @@ def noise_seed(seed: int, step: int, micro: int) -> int:
     """The seed of one micro-batch's dropout: unrelated for any two of (seed, step, micro-batch)."""
     digest = hashlib.blake2b(repr(("dropout", seed, step, micro)).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
+
+
+def fine_enough(trainer: Trainer, batches: Batches, *, automatic: bool, report: Reporter) -> int:
+    """Into how many micro-batches to cut the steps so that they can be computed on the GPU.
+
+    Where the number they are cut into does not do: an error that says which does or, if it is to be found
+    automatically, that one. The first epoch's batches are looked at; others hardly differ.
+    """
+    now = batches.micro_batches
+    if trainer.precision.device.type != "cuda" or _fits(trainer, batches):
+        return now
+    count = 2 * now
+    while not _fits(trainer, batches.recut(count)):
+        count *= 2
+        if count > _MOST_MICRO_BATCHES:
+            raise TrainingError(f"the largest batch {_TOO_LARGE}, with {_MOST_MICRO_BATCHES} micro-batches neither")
+    advice = f"training.micro_batches = {count}"
+    if not automatic:
+        raise TrainingError(
+            f"the largest batch {_TOO_LARGE} with training.micro_batches = {now}; {advice} is fine enough "
+            "(--auto-micro-batches takes it by itself)"
+        )
+    report(Warned(f"the largest batch {_TOO_LARGE}; taking {advice}"))
+    return count
+
+
+def _fits(trainer: Trainer, batches: Batches) -> bool:
+    """Whether every process can compute a step with the largest micro-batch, and capture it if it is to."""
+    device = trainer.precision.device
+    torch.cuda.reset_peak_memory_stats(device)
+    working: int | None = None
+    try:
+        trainer.rehearse(_largest(batches))
+        working = torch.cuda.max_memory_reserved(device) - torch.cuda.memory_allocated(device)
+    except torch.OutOfMemoryError:
+        pass
+    gc.collect()
+    torch.cuda.empty_cache()
+    room = torch.cuda.mem_get_info(device)[0] / WORKING_MEMORIES_OF_GRAPHS if trainer.captures else float("inf")
+    too_large = working is None or working > room
+    return not agree(trainer.world, device, any_is_too_large=too_large)["any_is_too_large"]
+
+
+def _largest(batches: Batches) -> StepBatch:
+    """The first micro-batch of the step with the most tokens."""
+    plan, lengths = batches.schedule.epoch(0), batches.corpus.lengths
+    sampled = np.unique(np.linspace(0, len(plan) - 1, min(len(plan), 2000)).astype(int))
+    tokens = [sum(lengths.of(plan.batch(place)).totals) for place in sampled]
+    step = batches.step(int(sampled[int(np.argmax(tokens))]) + 1)
+    return replace(step, micro_batches=step.micro_batches[:1])
