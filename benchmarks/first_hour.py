@@ -8,7 +8,8 @@ One file is TSV; two are the source's and the target's. Everything goes through 
 on the same corpus with a settings file, the tutorial's as it was first published unless --against names another, and
 ends by the same minutes. Its time begins with its first step; that of the fitted run when its command begins. For a
 quiet machine, or with --processor-time, which counts what the processor spent on a run and not what others made it
-wait. --at-once 6 trains six at a time, each on one thread, where there are more cores than that.
+wait (the table's minutes are the clock's all the same). --at-once 6 trains six at a time, each on one thread, where
+there are more cores than that.
 """
 
 from __future__ import annotations
