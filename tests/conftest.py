@@ -21,7 +21,7 @@ settings.register_profile(
 settings.load_profile("heedful")
 
 ROOT = Path(__file__).parent.parent
-_FIRST = ("test_toy_tasks.py", "test_tour_notebook.py", "test_tutorial.py", "test_wheel.py")
+_FIRST = ("test_tutorial.py", "test_resume.py", "test_tour_notebook.py", "test_wheel.py")
 """The longest begin first, so that no worker is left with one of them at the end."""
 
 

@@ -145,18 +145,16 @@ def test_where_nothing_is_asked_for_the_text_chooses_the_model(
         (german,): "I saw",
         ("--input", str(tmp_path / "german")): "I saw",
         (): "I saw",
-        (german, "--from", "de"): "I saw",
     }
     told = "the text looks like 'de', so de-en-small translates it; --model en-de-small is for the other way\n"
     for given, begins in choices.items():
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{german}\n{german}\n".encode())))
         code, output, errors = run_here(capsys, "translate", *given, *short)
-        assert (code, errors) == (0, "" if "--from" in given else told)
+        assert (code, errors) == (0, told)
         assert all(line.startswith(begins) for line in output.splitlines())
         assert len(output.splitlines()) == (1 if given else 2)
-    for asked in (("--model", "en-de-small"), ("--to", "de")):
-        code, output, errors = run_here(capsys, "translate", german, *asked, *short)
-        assert "translates into: `heedful translate --model de-en-small`" in errors
+    code, output, errors = run_here(capsys, "translate", german, "--to", "de", *short)
+    assert "translates into: `heedful translate --model de-en-small`" in errors
 
 
 def test_where_no_model_is_named_it_is_the_default(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
