@@ -34,7 +34,7 @@ CEILINGS = {
     "cli": (26, 4300),
     "demo": (5, 615),
     "reproduction": (16, 2485),
-    "serve": (20, 2985),
+    "serve": (20, 2995),
     "report": (11, 1760),
     "export": (4, 480),
     "planning": (6, 1105),

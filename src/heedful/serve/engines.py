@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import queue
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -111,7 +112,7 @@ class Arrival:
     sentences: Sequence[Sentence]
 
 
-class Decoder:
+class Decoder(ABC):
     """What a job asks, in its own thread: `EngineThread`, or one in another process."""
 
     broken = False
@@ -134,36 +135,36 @@ class Decoder:
                 raise result
             yield wanted[result[0]], result[1]
 
+    @abstractmethod
     def submit(self, arrival: Arrival) -> None:
         """Have these sentences decoded; what is found goes into the queue of the job."""
-        raise NotImplementedError
 
+    @abstractmethod
     def call(self, job: Job, work: Callable[[], Any]) -> Any:
         """What the work gives, done between two turns."""
-        raise NotImplementedError
 
+    @abstractmethod
     def cancel(self, job: Job) -> None:
         """Forget a job that nobody waits for."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def running(self) -> int:
         """Sentences that are being decoded."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def idle(self) -> bool:
         """Whether nothing is left to do, and nothing of what was done is left behind."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def seconds_to_wait(self) -> int:
         """After which what waits now will be done, about."""
-        raise NotImplementedError
 
+    @abstractmethod
     def stop(self) -> None:
         """End; jobs that are not finished fail."""
-        raise NotImplementedError
 
 
 @dataclass(eq=False)

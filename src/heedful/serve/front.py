@@ -75,6 +75,14 @@ class Elsewhere(Decoder):
                 self._wire.send("end", number)
 
     @property
+    def running(self) -> int:
+        return sum(len(sentences) for _, sentences in list(self._jobs.values()))
+
+    @property
+    def idle(self) -> bool:
+        return not (self._jobs or self._asked)
+
+    @property
     def seconds_to_wait(self) -> int:
         return self._wait
 
