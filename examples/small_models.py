@@ -32,17 +32,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from small_models_text import text_options, write_texts
+from small_models_text import read_weights, text_options, write_texts
+
+from heedful.cli.long_texts import lines_of_shard
 
 EXAMPLES = Path(__file__).parent
 AUGMENT = ("upper=0.05", "title=0.05", "typos=0.02", "copy=0.03", "joined=0.1")
 TINY = ("model.d_model=16", "model.d_ff=16", "model.num_heads=2", "model.encoder_layers=1", "model.decoder_layers=1",
-        "training.source_tokens=400", "training.target_tokens=400")  # fmt: skip
-TINY_STEPS = 8
-START_SECONDS = 25
-"""From the start of `heedful train` to its first step, and from its last to the mean of its checkpoints, on a GPU."""
-SLOWER = 0.96
-"""A long run beside its trial: checkpoints, validations."""
+        "training.source_tokens=400", "training.target_tokens=400", "training.steps=8", "training.checkpoint_steps=4",
+        "training.warmup_steps=4", "training.learning_rate_scale=0.01")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -53,14 +51,14 @@ class Size:
     d_model: int
     peak: float
     """The highest learning rate."""
-    warmup: float
-    """The share of the steps in which it is reached; then it falls in a straight line to 0, since the end is known."""
+    warmup: int
+    """The steps in which it is reached; then it falls in a straight line, which is at 0 when the minutes are over."""
 
 
 SIZES = {
-    # The paper's: 4,000 of 100,000 steps to 512^-0.5 · 4000^-0.5.
-    "base": Size(("--preset", "base"), 512, 7e-4, 0.04),
-    "small": Size(("--config", str(EXAMPLES / "small_models.toml")), 384, 1.1e-3, 1 / 16),
+    # The paper's peak, 512^-0.5 · 4000^-0.5, reached sooner: minutes are not the paper's twelve hours.
+    "base": Size(("--preset", "base"), 512, 7e-4, 1600),
+    "small": Size(("--config", str(EXAMPLES / "small_models.toml")), 384, 1.1e-3, 1900),
 }
 
 
@@ -103,7 +101,7 @@ def _begin(words: list[str | Path], log: Path) -> subprocess.Popen[bytes]:
 
 def text(given: argparse.Namespace) -> dict[str, Any]:
     folder = given.work / "text"
-    if not (folder / "all.de").exists():
+    if not (folder / "all.de.json").exists():
         write_texts(given.data, folder, given.more, miniature=given.miniature)
     return {"lines": {path.name: path.read_bytes().count(b"\n") for path in sorted(folder.iterdir())}}
 
@@ -137,12 +135,13 @@ def _texts(given: argparse.Namespace, pair: str) -> list[str]:
     source, target = pair.split("-")
     own, other = given.work / pair, given.work / f"{target}-{source}"
     words = text_options(given.data, given.work / "text", pair)
-    for folder, weight in ((own, given.taught), (other, given.back)):
-        if weight:
-            words += ["--source", f"{folder}/taught.{source}@{weight}"]
-            words += ["--target", f"{folder}/taught.{target}@{weight}"]
     words += ["--tag", "bt"]  # has its place from the beginning: all models have the same subwords
-    words += ["--tag", f"bt={other}/taught.{source}"] if given.back else []
+    for folder, share in ((own, given.taught), (other, given.back)):
+        for path in sorted(folder.glob(f"taught-*.{source}")) if share else ():
+            weight = share * float(path.stem.removeprefix("taught-"))
+            if path.stat().st_size:
+                words += ["--source", f"{path}@{weight:g}", "--target", f"{path.with_suffix(f'.{target}')}@{weight:g}"]
+                words += ["--tag", f"bt={path}"] if folder == other else []
     return [*words, *(["--augment", *given.augment] if given.augment else [])]
 
 
@@ -154,72 +153,37 @@ def _corpus_facts(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def train(given: argparse.Namespace) -> dict[str, Any]:
-    """All directions at once, for so many minutes, of which a timed trial says how many steps they are."""
-    began = time.monotonic()
+    """All directions at once, for so many minutes."""
     runs = {pair: given.work / pair / given.name for pair in given.pairs}
-    plan = given.work / "results" / f"{given.name}.steps.json"
-    if not plan.exists():
-        _write(plan, _planned(given, runs, began))
-    planned = json.loads(plan.read_text())
-    commands = {}
-    for pair, run in runs.items():
-        words = _train(given, pair, run, planned["steps"][pair])
-        commands[given.work / "logs" / f"{pair}-{given.name}.log"] = [*words, "--resume"]
-    left = 60 * given.stop_after - (time.monotonic() - began) if given.stop_after else math.inf
-    together(commands, seconds=left)
-    return {"plan": planned, **{pair: _run_facts(run) for pair, run in runs.items()}}
+    commands = {
+        given.work / "logs" / f"{pair}-{given.name}.log": _train(given, pair, run) for pair, run in runs.items()
+    }
+    together(commands, seconds=60 * given.stop_after or math.inf)
+    return {pair: _run_facts(run) for pair, run in runs.items()}
 
 
-def _planned(given: argparse.Namespace, runs: Mapping[str, Path], began: float) -> dict[str, Any]:
-    """Steps of each run that end with the minutes, from a trial of all of them at once."""
-    trials = {pair: run.with_name(f"{run.name}-trial") for pair, run in runs.items()}
-    steps = TINY_STEPS if given.miniature else given.trial_steps
-    short = [f"training.steps={steps}", f"training.log_steps={max(1, steps // 8)}"]
-    logs = {pair: given.work / "logs" / f"{pair}-{given.name}-trial.log" for pair in runs}
-    together(
-        {logs[pair]: [*_train(given, pair, run, 40 * steps, *short), "--overwrite"] for pair, run in trials.items()}
-    )
-    rates = {pair: _steps_a_second(run) for pair, run in trials.items()}
-    for run in trials.values():
-        shutil.rmtree(run)
-    seconds = 60 * given.minutes - (time.monotonic() - began) - START_SECONDS
-    fitted = {pair: int(SLOWER * rate * seconds) for pair, rate in rates.items()}
-    if min(fitted.values()) < steps and not given.miniature:
-        raise SystemExit(f"--minutes {given.minutes:g}: too few for more than the trial of {steps} steps; {rates}")
-    fitted = dict.fromkeys(runs, TINY_STEPS) if given.miniature else fitted
-    return {"steps": fitted, "steps_a_second": rates, "minutes": given.minutes, "trial": time.monotonic() - began}
-
-
-def _train(given: argparse.Namespace, pair: str, run: Path, steps: int, *last: str) -> list[str | Path]:
-    """``last``: settings that nothing changes."""
+def _train(given: argparse.Namespace, pair: str, run: Path) -> list[str | Path]:
     words: list[str | Path] = ["train", given.work / pair / given.corpus, *SIZES[given.size].options, "--output", run]
     tiny = TINY if given.miniature else ()
-    for setting in (*_schedule(given, steps), *tiny, *given.set, *last):
+    for setting in (*_schedule(given), *tiny, *given.set):
         words += ["--set", setting]
-    return [*words, "--device", given.device]
+    return [*words, "--device", given.device, "--resume"]
 
 
-def _schedule(given: argparse.Namespace, steps: int) -> list[str]:
-    """Warm-up to the peak, a straight line to 0, and the mean of what five checkpoints of the last tenth say."""
+def _schedule(given: argparse.Namespace) -> list[str]:
+    """Warm-up to the peak, a straight line that ends with the minutes, and the mean of its last checkpoints."""
     size = SIZES[given.size]
-    warmup = max(1, round(size.warmup * steps))
-    scale = (given.peak or size.peak) * math.sqrt(size.d_model * warmup)  # Equation 3, read backwards
-    saved = {"checkpoint_minutes": 0, "checkpoint_steps": max(1, steps // 50), "keep_last": 5, "average_last": 5}
-    rate = {"steps": steps, "warmup_steps": warmup, "learning_rate_scale": f"{scale:.4f}", "decay": "linear"}
-    told = {"validation_steps": max(1, steps // 4), "log_steps": 100}
-    return [f"training.{name}={value}" for name, value in {**rate, **saved, **told}.items()]
+    scale = (given.peak or size.peak) * math.sqrt(size.d_model * size.warmup)  # Equation 3, read backwards
+    ended = {"minutes": given.minutes, "steps": 1_000_000, "decay": "linear"}
+    saved = {"checkpoint_minutes": given.minutes / 20, "checkpoint_steps": 0, "keep_last": 2, "average_last": 2}
+    rate = {"warmup_steps": size.warmup, "learning_rate_scale": f"{scale:.4f}"}
+    told = {"validation_steps": 5000, "log_steps": 100}
+    return [f"training.{name}={value}" for name, value in {**ended, **saved, **rate, **told}.items()]
 
 
 def _metrics(run: Path, kind: str) -> list[dict[str, Any]]:
     lines = map(json.loads, (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
     return [line for line in lines if line["kind"] == kind]
-
-
-def _steps_a_second(run: Path) -> float:
-    """Of the second half of a trial, which has captured and compiled what it needs."""
-    lines = _metrics(run, "train")
-    first, last = lines[len(lines) // 2 - 1], lines[-1]
-    return (last["step"] - first["step"]) / (last["wall"]["seconds"] - first["wall"]["seconds"])
 
 
 def _run_facts(run: Path) -> dict[str, Any]:
@@ -231,41 +195,64 @@ def _run_facts(run: Path) -> dict[str, Any]:
 
 
 def translate(given: argparse.Namespace) -> dict[str, Any]:
-    """Every direction's teachers translate all text of their source language, as far as the minutes go."""
-    began, commands, before = time.monotonic(), {}, 0
+    """Every direction's teachers translate all text of their source language, as far as the minutes go.
+
+    What a teacher says is found sooner than written down: several processes keep a GPU busier than one.
+    """
+    began, commands = time.monotonic(), {}
     for pair in given.pairs:
-        source, target = pair.split("-")
+        source = pair.split("-")[0]
         models = [word for name in given.teachers for word in ("--model", given.work / pair / name)]
         words = ["translate", *models, "--input", given.work / "text" / f"all.{source}", "--as-is", "--split", "never"]
-        output = given.work / pair / f"said.{target}"
-        before += json.loads(_record(output).read_text())["lines"] if _record(output).exists() else 0
-        short = ("--max-length", "8") if given.miniature else ()
-        more = ("--beam-size", str(given.beam_size), *short, "--device", given.device)
-        commands[given.work / "logs" / f"{pair}-translate.log"] = [*words, "--output", output, "--resume", *more]
+        words += ["--max-length", "8"] if given.miniature else []
+        words += ["--beam-size", str(given.beam_size), "--device", given.device, "--resume"]
+        for shard, output in _shards(given, pair).items():
+            commands[given.work / "logs" / f"{output.name}-translate.log"] = [
+                *words,
+                "--output",
+                output,
+                "--shard",
+                shard,
+            ]
+    before = sum(_taught(given, pair)["lines"] for pair in given.pairs)
     with contextlib.suppress(Stopped):  # what is there is used, and more may come later
         together(commands, seconds=60 * given.minutes)
-    counts = {pair: _taught(given.work, pair) for pair in given.pairs}
+    counts = {pair: _taught(given, pair) for pair in given.pairs}
+    if not all(count["lines"] for count in counts.values()):
+        raise SystemExit(f"not a line of {counts} is done; {given.work}/logs says why")
     lines = sum(count["lines"] for count in counts.values()) - before
     return {**counts, "lines_a_minute": round(60 * lines / (time.monotonic() - began))}
 
 
-def _record(said: Path) -> Path:
-    """What `heedful translate --resume` writes about a text that it makes."""
-    return said.with_name(f"{said.name}.progress.json")
+def _shards(given: argparse.Namespace, pair: str) -> dict[str, Path]:
+    """The parts of a direction's text, and what the teachers say of each."""
+    parts = [f"{part}/{given.at_once}" for part in range(1, given.at_once + 1)]
+    return {part: given.work / pair / f"said-{part.replace('/', '-of-')}.{pair.split('-')[1]}" for part in parts}
 
 
-def _taught(work: Path, pair: str) -> dict[str, int]:
-    """Write the lines that are done, `taught.en` and `taught.de`; how many they are, and of how many."""
+def _taught(given: argparse.Namespace, pair: str) -> dict[str, int]:
+    """Write the lines that are done, a file for each weight of their texts; how many they are, and of how many.
+
+    What a teacher says of a text weighs as the text does.
+    """
     source, target = pair.split("-")
-    said = work / pair / f"said.{target}"
-    if not _record(said).exists():
-        raise SystemExit(f"{said}: not a line is done; {work}/logs says why")
-    done = json.loads(_record(said).read_text())
-    path = said if said.exists() else said.with_name(f"{said.name}.part")
-    (work / pair / f"taught.{target}").write_bytes(path.read_bytes()[: done["bytes"]])
-    with (work / "text" / f"all.{source}").open("rb") as file:
-        (work / pair / f"taught.{source}").write_bytes(b"".join(itertools.islice(file, done["lines"])))
-        return {"lines": done["lines"], "of": done["lines"] + sum(1 for _ in file)}
+    weights = read_weights(given.work / "text", source)
+    sources = (given.work / "text" / f"all.{source}").read_bytes().splitlines(keepends=True)
+    done: list[tuple[int, bytes]] = []
+    for shard, said in _shards(given, pair).items():
+        record = said.with_name(f"{said.name}.progress.json")  # what --resume writes
+        if record.exists():
+            lines = json.loads(record.read_text())["lines"]
+            path = said if said.exists() else said.with_name(f"{said.name}.part")
+            first = lines_of_shard(shard, len(sources)).start
+            outputs = path.read_bytes().splitlines(keepends=True)[:lines]
+            done += zip(range(first, first + lines), outputs, strict=True)
+    ends = [*itertools.accumulate(weights.values())]
+    for weight, end, count in zip(weights, ends, weights.values(), strict=True) if done else ():
+        some = [(sources[place], output) for place, output in done if end - count <= place < end]
+        for language, side in zip((source, target), zip(*some, strict=True) if some else ((), ()), strict=True):
+            (given.work / pair / f"taught-{weight}.{language}").write_bytes(b"".join(side))
+    return {"lines": len(done), "of": len(sources)}
 
 
 def score(given: argparse.Namespace) -> dict[str, Any]:
@@ -343,15 +330,15 @@ def options() -> argparse.ArgumentParser:
     one = made["train"]
     one.add_argument("--corpus", default="original")
     one.add_argument("--size", choices=SIZES, default="small")
-    one.add_argument("--minutes", type=float, required=True, help="of everything, the trial and later calls included")
+    one.add_argument("--minutes", type=float, required=True, help="of training, later calls included")
     one.add_argument("--stop-after", type=float, default=0, help="minutes of this call; the next one goes on")
-    one.add_argument("--trial-steps", type=int, default=600)
     one.add_argument("--peak", type=float, help="the highest learning rate")
     one.add_argument("--set", nargs="+", default=[], help="other settings, as in model.dropout=0.2")
     one = made["translate"]
     one.add_argument("teachers", nargs="+", help="runs; several translate together")
     one.add_argument("--minutes", type=float, default=math.inf)
     one.add_argument("--beam-size", type=int, default=4)
+    one.add_argument("--at-once", type=int, default=1, help="processes of each direction; the same in later calls")
     one = made["score"]
     one.add_argument("--bundle", nargs="?", const="small", help="in int8 first, as WORK/en-de-small")
     one.add_argument("--cards", type=Path, help="the folder of en-de.md and de-en.md")

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import lzma
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -136,7 +138,8 @@ def sorted_out(files: list[Path]) -> tuple[list[tuple[str, str]], list[tuple[str
 
 
 def write_texts(data: Path, folder: Path, more: list[Path], *, miniature: bool = False) -> None:
-    """Write what is held out, joined and sorted out, and ``all.en`` and ``all.de``, the last of which is written last.
+    """Write what is held out, joined and sorted out, ``all.en`` and ``all.de``, and beside these how many of the lines
+    have which weight; that of ``all.de`` is written last.
 
     ``more``: text in one language, NAME.en or NAME.de, for the teachers. ``miniature``: a hundredth of what is made.
     """
@@ -150,14 +153,19 @@ def write_texts(data: Path, folder: Path, more: list[Path], *, miniature: bool =
         write_pairs(folder / name, found)
     for language, side in zip(LANGUAGES, zip(*pairs(folder / "tatoeba-dev.tsv"), strict=True), strict=True):
         write_lines(folder / f"tatoeba-dev.{language}", side)
-        write_lines(folder / f"all.{language}", taught_lines(data, folder, language, more))
+        texts = taught_texts(data, folder, language, more)
+        counts: Counter[float] = Counter()
+        write_lines(folder / f"all.{language}", taught_lines(data, folder, language, texts, counts))
+        (folder / f"all.{language}.json").write_text(json.dumps(counts))
 
 
-def taught_lines(data: Path, folder: Path, language: str, more: list[Path]) -> Iterator[str]:
-    """Every line once, the texts that weigh most first, each text in the order of hashes: what is cut short is fair."""
-    never = {line.strip() for path in kept_out(data) for line in lines_of(path)}
-    never |= {side for pair in pairs(folder / "tatoeba-dev.tsv") for side in pair}
-    column = LANGUAGES.index(language)
+def read_weights(folder: Path, language: str) -> dict[str, int]:
+    """How many lines of `all.LANGUAGE` have which weight, in their order."""
+    return json.loads((folder / f"all.{language}.json").read_text())
+
+
+def taught_texts(data: Path, folder: Path, language: str, more: list[Path]) -> list[tuple[float, Path]]:
+    """What teachers are to translate, with its weights, the largest first."""
     texts = [
         (weight, both_files(data, name)[language])
         for weight, names in WEIGHTS.items()
@@ -166,12 +174,25 @@ def taught_lines(data: Path, folder: Path, language: str, more: list[Path]) -> I
     ]
     texts += [(TATOEBA_WEIGHT, data / TATOEBA), (MADE["sentences.tsv"], folder / "sentences.tsv")]
     texts += [(MORE_WEIGHT, path) for path in more if f".{language}" in path.suffixes]
-    for _, path in sorted(texts, key=lambda text: -text[0]):
+    return sorted(texts, key=lambda text: -text[0])
+
+
+def taught_lines(
+    data: Path, folder: Path, language: str, texts: list[tuple[float, Path]], counts: Counter[float]
+) -> Iterator[str]:
+    """Every line once, each text in the order of hashes: what is cut short is fair. ``counts`` learns the lines of each
+    weight.
+    """
+    never = {line.strip() for path in kept_out(data) for line in lines_of(path)}
+    never |= {side for pair in pairs(folder / "tatoeba-dev.tsv") for side in pair}
+    column = LANGUAGES.index(language)
+    for weight, path in texts:
         lines = lines_of(path)
         if ".tsv" in path.suffixes:
             lines = [line.split("\t")[column] for line in lines]
         own = {line for line in map(str.strip, lines) if line and len(line) <= MOST_CHARACTERS} - never
         never |= own
+        counts[weight] += len(own)
         yield from sorted(own, key=lambda line: drawn("taught", line))
 
 

@@ -84,8 +84,10 @@ def test_every_command_of_every_stage_has_options_that_exist(
     )
     (tmp_path / "results").mkdir()
     (tmp_path / "subwords").mkdir()
-    for name in ("teacher", "student"):
-        (tmp_path / "results" / f"{name}.steps.json").write_text('{"steps": {"en-de": 5, "de-en": 5}}')
+    for source, target in (("en", "de"), ("de", "en")):
+        (tmp_path / f"{source}-{target}").mkdir()
+        for language in (source, target):
+            (tmp_path / f"{source}-{target}" / f"taught-4.{language}").write_text("a line\n")
     for words in STAGES:
         wanted = given(stages, words, data=data, work=tmp_path)
         if wanted.stage == "text":
@@ -99,7 +101,7 @@ def test_every_command_of_every_stage_has_options_that_exist(
         for option in (re.split("=", word)[0] for word in words if word.startswith("--")):
             assert option.removeprefix("--") in known[name], f"{name} {option}"
     tags = {word for words in commands for word in words if word.startswith("bt=")}
-    assert tags == {f"bt={tmp_path}/de-en/taught.en", f"bt={tmp_path}/en-de/taught.de"}
+    assert tags == {f"bt={tmp_path}/de-en/taught-4.en", f"bt={tmp_path}/en-de/taught-4.de"}
 
 
 def test_its_model_fits_into_what_a_bundle_may_weigh(stages: Any) -> None:
@@ -117,10 +119,10 @@ def test_the_rate_has_its_peak_where_the_warm_up_ends_and_is_0_at_the_end(stages
     wanted = stages.options().parse_args(["train", "run", "--size", size, "--minutes", "10"])
     kind, source = stages.SIZES[size].options
     named: dict[str, Any] = {"name": source} if kind == "--preset" else {"file": Path(source)}
-    config = resolve(**named, settings=stages._schedule(wanted, 20_000))
+    config = resolve(**named, settings=stages._schedule(wanted))
     assert config.model.d_model == stages.SIZES[size].d_model
     sizes = {"d_model": config.model.d_model, "training": config.training}
-    rates = [scheduled_rate(step, **sizes) for step in range(1, 20_001)]
+    rates = [scheduled_rate(step, **sizes, last=20_000) for step in range(1, 20_001)]
     assert max(rates) == pytest.approx(stages.SIZES[size].peak, rel=1e-3)
     assert rates.index(max(rates)) + 1 == config.training.warmup_steps
     assert rates[-1] < 1e-6
@@ -152,15 +154,25 @@ def test_teachers_get_every_line_once_and_none_that_is_held_out(stages: Any, dat
     assert not (held_out | set(texts.lines_of(tmp_path / "tatoeba-dev.de"))) & set(lines)
 
 
-def test_what_a_teacher_said_so_far_is_beside_its_sources(stages: Any, tmp_path: Path) -> None:
+def test_what_a_teacher_said_so_far_is_beside_its_sources_and_weighs_as_they_do(stages: Any, tmp_path: Path) -> None:
+    """1,024 lines are the least that two processes share; the second of them has been stopped."""
     for name in ("text", "en-de"):
         (tmp_path / name).mkdir()
-    (tmp_path / "text" / "all.en").write_text("one\ntwo\nthree\n")
-    (tmp_path / "en-de" / "said.de.part").write_text("eins\nzwei\ndre")
-    (tmp_path / "en-de" / "said.de.progress.json").write_text('{"lines": 2, "bytes": 10}')
-    assert stages._taught(tmp_path, "en-de") == {"lines": 2, "of": 3}
-    assert (tmp_path / "en-de" / "taught.en").read_text() == "one\ntwo\n"
-    assert (tmp_path / "en-de" / "taught.de").read_text() == "eins\nzwei\n"
+    (tmp_path / "text" / "all.en").write_text("".join(f"line {number}\n" for number in range(1500)))
+    (tmp_path / "text" / "all.en.json").write_text('{"4": 1200, "1.5": 300}')
+    second = stages.lines_of_shard("2/2", 1500).start
+    assert 0 < second < 1200
+    (tmp_path / "en-de" / "said-1-of-2.de").write_text("".join(f"Zeile {number}\n" for number in range(second)))
+    (tmp_path / "en-de" / "said-1-of-2.de.progress.json").write_text(f'{{"lines": {second}}}')
+    part = "".join(f"Zeile {number}\n" for number in range(second, 1300))
+    (tmp_path / "en-de" / "said-2-of-2.de.part").write_text(part + "Zei")
+    (tmp_path / "en-de" / "said-2-of-2.de.progress.json").write_text(f'{{"lines": {1300 - second}}}')
+    words = ["translate", "teacher", "--at-once", "2", "--work", str(tmp_path)]
+    assert stages._taught(stages.options().parse_args(words), "en-de") == {"lines": 1300, "of": 1500}
+    for weight, span in (("4", range(1200)), ("1.5", range(1200, 1300))):
+        english, german = ((tmp_path / "en-de" / f"taught-{weight}.{each}").read_text() for each in ("en", "de"))
+        assert english.splitlines() == [f"line {number}" for number in span]
+        assert german.splitlines() == [f"Zeile {number}" for number in span]
 
 
 WAIT = "import sys, time\nfor _ in range(600): time.sleep(0.1)\n"
@@ -201,7 +213,7 @@ def test_the_whole_chain_makes_two_bundles_and_their_scores_and_goes_on_where_it
     original = json.loads((work / "results" / "corpus-original.json").read_text())
     assert taught["en-de"]["pairs"]["kept"] > original["en-de"]["pairs"]["kept"]
     words = [sys.executable, str(EXAMPLES / "small_models.py"), "train", "again", "--minutes", "1", "--miniature"]
-    words += ["--device", "cpu", "--pairs", "en-de", "--set", "training.steps=100000"]
+    words += ["--device", "cpu", "--pairs", "en-de", "--set", "training.steps=1000000"]
     stopped = run_stage([*words, "--stop-after", "1"], tmp_path)
     assert "go on with the same line" in stopped.stderr
     status = json.loads((work / "en-de" / "again" / "status.json").read_text())
