@@ -20,6 +20,34 @@ def _left_by_dropout(seed, rows, columns, head, dropout):
 
 
 @triton.jit
+def _own_queries(first, end, queries, ROWS: tl.constexpr):
+    """The queries of this program, their places (which may lie beyond what 32 bits can say), whether each is there, and
+    where its interval begins and ends.
+    """
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    inside = rows < queries
+    begin, end = _intervals(first, end, rows, inside)
+    return rows, rows.to(tl.int64), inside, begin, end
+
+
+@triton.jit
+def _intervals(first, end, rows, there):
+    return tl.load(first + rows, mask=there, other=2147483647), tl.load(end + rows, mask=there, other=0)
+
+
+@triton.jit
+def _tile(x, place, row, there, of, SIZE: tl.constexpr):
+    """The vectors at these places, each of so many numbers, as rows; zeros for those that are not there."""
+    return tl.load(x + place[:, None] * row + of[None, :], mask=there[:, None] & (of[None, :] < SIZE), other=0.0)
+
+
+@triton.jit
+def _tile_across(x, place, row, there, of, SIZE: tl.constexpr):
+    """The same as columns."""
+    return tl.load(x + place[None, :] * row + of[:, None], mask=there[None, :] & (of[:, None] < SIZE), other=0.0)
+
+
+@triton.jit
 def attention(
     q, k, v, output, normaliser, first, end, seed,
     q_row, q_head, k_row, k_head, v_row, v_head, queries,
@@ -29,16 +57,9 @@ def attention(
 ):  # fmt: skip
     """Softmax over each query's interval, one tile of keys after the other, rescaled whenever a larger score comes."""
     head = tl.program_id(1)
-    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    wide = rows.to(tl.int64)  # a place may lie beyond what 32 bits can say
-    inside = rows < queries
-    row_first = tl.load(first + rows, mask=inside, other=2147483647)
-    row_end = tl.load(end + rows, mask=inside, other=0)
+    rows, wide, inside, row_first, row_end = _own_queries(first, end, queries, ROWS)
     of_k, of_v = tl.arange(0, PADDED_K), tl.arange(0, PADDED_V)
-    q_tile = tl.load(
-        q + wide[:, None] * q_row + head * q_head + of_k[None, :],
-        mask=inside[:, None] & (of_k[None, :] < D_K), other=0.0,
-    )  # fmt: skip
+    q_tile = _tile(q + head * q_head, wide, q_row, inside, of_k, D_K)
     largest = tl.full([ROWS], float("-inf"), tl.float32)
     total = tl.zeros([ROWS], tl.float32)
     sums = tl.zeros([ROWS, PADDED_V], tl.float32)
@@ -47,10 +68,7 @@ def attention(
         columns = start + tl.arange(0, COLUMNS)
         far = columns.to(tl.int64)
         there = columns < last
-        k_tile = tl.load(
-            k + far[None, :] * k_row + head * k_head + of_k[:, None],
-            mask=there[None, :] & (of_k[:, None] < D_K), other=0.0,
-        )  # fmt: skip
+        k_tile = _tile_across(k + head * k_head, far, k_row, there, of_k, D_K)
         seen = (columns[None, :] >= row_first[:, None]) & (columns[None, :] < row_end[:, None])
         scores = tl.where(seen, tl.dot(q_tile, k_tile, input_precision=PRECISION) * scale, float("-inf"))
         larger = tl.maximum(largest, tl.max(scores, 1))
@@ -61,10 +79,7 @@ def attention(
         if DROPOUT:
             kept = _left_by_dropout(tl.load(seed), rows[:, None], columns[None, :], head, dropout)
             weights = tl.where(kept, weights / (1 - dropout), 0.0)
-        v_tile = tl.load(
-            v + far[:, None] * v_row + head * v_head + of_v[None, :],
-            mask=there[:, None] & (of_v[None, :] < D_V), other=0.0,
-        )  # fmt: skip
+        v_tile = _tile(v + head * v_head, far, v_row, there, of_v, D_V)
         sums = sums * fade[:, None] + tl.dot(weights.to(v_tile.dtype), v_tile, input_precision=PRECISION)
         largest = larger
     some = total > 0
@@ -84,17 +99,11 @@ def attention_query_gradients(
 ):  # fmt: skip
     """dQ, and for the other kernel ``delta``: the sum over d_v of each output times its gradient."""
     head = tl.program_id(1)
-    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    wide = rows.to(tl.int64)  # a place may lie beyond what 32 bits can say
-    inside = rows < queries
-    row_first = tl.load(first + rows, mask=inside, other=2147483647)
-    row_end = tl.load(end + rows, mask=inside, other=0)
+    rows, wide, inside, row_first, row_end = _own_queries(first, end, queries, ROWS)
     of_k, of_v = tl.arange(0, PADDED_K), tl.arange(0, PADDED_V)
-    in_k, in_v = inside[:, None] & (of_k[None, :] < D_K), inside[:, None] & (of_v[None, :] < D_V)
-    q_tile = tl.load(q + wide[:, None] * q_row + head * q_head + of_k[None, :], mask=in_k, other=0.0)
-    place = wide[:, None] * (HEADS * D_V) + head * D_V + of_v[None, :]
-    d_tile = tl.load(d_output + place, mask=in_v, other=0.0)
-    o_tile = tl.load(output + place, mask=in_v, other=0.0)
+    q_tile = _tile(q + head * q_head, wide, q_row, inside, of_k, D_K)
+    d_tile = _tile(d_output + head * D_V, wide, HEADS * D_V, inside, of_v, D_V)
+    o_tile = _tile(output + head * D_V, wide, HEADS * D_V, inside, of_v, D_V)
     row_delta = tl.sum(d_tile.to(tl.float32) * o_tile.to(tl.float32), 1)
     tl.store(delta + rows * HEADS + head, row_delta, mask=inside)
     row_normaliser = tl.load(normaliser + rows * HEADS + head, mask=inside, other=0.0)
@@ -104,14 +113,8 @@ def attention_query_gradients(
         columns = start + tl.arange(0, COLUMNS)
         far = columns.to(tl.int64)
         there = columns < last
-        k_tile = tl.load(
-            k + far[:, None] * k_row + head * k_head + of_k[None, :],
-            mask=there[:, None] & (of_k[None, :] < D_K), other=0.0,
-        )  # fmt: skip
-        v_tile = tl.load(
-            v + far[None, :] * v_row + head * v_head + of_v[:, None],
-            mask=there[None, :] & (of_v[:, None] < D_V), other=0.0,
-        )  # fmt: skip
+        k_tile = _tile(k + head * k_head, far, k_row, there, of_k, D_K)
+        v_tile = _tile_across(v + head * v_head, far, v_row, there, of_v, D_V)
         seen = (columns[None, :] >= row_first[:, None]) & (columns[None, :] < row_end[:, None])
         scores = tl.dot(q_tile, tl.trans(k_tile), input_precision=PRECISION) * scale
         weights = tl.where(seen, tl.exp2(scores - row_normaliser[:, None]), 0.0)
@@ -121,6 +124,7 @@ def attention_query_gradients(
             d_weights = tl.where(kept, d_weights / (1 - dropout), 0.0)
         d_scores = weights * (d_weights - row_delta[:, None])
         sums += tl.dot(d_scores.to(k_tile.dtype), k_tile, input_precision=PRECISION)
+    in_k = inside[:, None] & (of_k[None, :] < D_K)
     tl.store(d_q + wide[:, None] * q_row + head * q_head + of_k[None, :], sums * factor, mask=in_k)
 
 
@@ -140,27 +144,19 @@ def attention_key_value_gradients(
     begin = tl.min(tl.load(first_query + columns, mask=inside, other=2147483647), 0)
     last = tl.max(tl.load(end_query + columns, mask=inside, other=0), 0)
     of_k, of_v = tl.arange(0, PADDED_K), tl.arange(0, PADDED_V)
-    in_k, in_v = inside[:, None] & (of_k[None, :] < D_K), inside[:, None] & (of_v[None, :] < D_V)
-    k_tile = tl.load(k + far[:, None] * k_row + head * k_head + of_k[None, :], mask=in_k, other=0.0)
-    v_tile = tl.load(v + far[:, None] * v_row + head * v_head + of_v[None, :], mask=in_v, other=0.0)
+    k_tile = _tile(k + head * k_head, far, k_row, inside, of_k, D_K)
+    v_tile = _tile(v + head * v_head, far, v_row, inside, of_v, D_V)
     k_sums = tl.zeros([COLUMNS, PADDED_K], tl.float32)
     v_sums = tl.zeros([COLUMNS, PADDED_V], tl.float32)
     for start in range(begin, last, ROWS):
         rows = start + tl.arange(0, ROWS)
         wide = rows.to(tl.int64)
         there = rows < last
-        row_first = tl.load(first + rows, mask=there, other=2147483647)
-        row_end = tl.load(end + rows, mask=there, other=0)
+        row_first, row_end = _intervals(first, end, rows, there)
         row_normaliser = tl.load(normaliser + rows * HEADS + head, mask=there, other=0.0)
         row_delta = tl.load(delta + rows * HEADS + head, mask=there, other=0.0)
-        q_tile = tl.load(
-            q + wide[:, None] * q_row + head * q_head + of_k[None, :],
-            mask=there[:, None] & (of_k[None, :] < D_K), other=0.0,
-        )  # fmt: skip
-        d_tile = tl.load(
-            d_output + wide[:, None] * (HEADS * D_V) + head * D_V + of_v[None, :],
-            mask=there[:, None] & (of_v[None, :] < D_V), other=0.0,
-        )  # fmt: skip
+        q_tile = _tile(q + head * q_head, wide, q_row, there, of_k, D_K)
+        d_tile = _tile(d_output + head * D_V, wide, HEADS * D_V, there, of_v, D_V)
         seen = (columns[:, None] >= row_first[None, :]) & (columns[:, None] < row_end[None, :])
         scores = tl.dot(k_tile, tl.trans(q_tile), input_precision=PRECISION) * scale
         weights = tl.where(seen, tl.exp2(scores - row_normaliser[None, :]), 0.0)
@@ -173,6 +169,7 @@ def attention_key_value_gradients(
         v_sums += tl.dot(used.to(d_tile.dtype), d_tile, input_precision=PRECISION)
         d_scores = weights * (d_weights - row_delta[None, :])
         k_sums += tl.dot(d_scores.to(q_tile.dtype), q_tile, input_precision=PRECISION)
+    in_k, in_v = inside[:, None] & (of_k[None, :] < D_K), inside[:, None] & (of_v[None, :] < D_V)
     tl.store(d_k + far[:, None] * k_row + head * k_head + of_k[None, :], k_sums * factor, mask=in_k)
     tl.store(d_v + far[:, None] * v_row + head * v_head + of_v[None, :], v_sums, mask=in_v)
 
