@@ -44,7 +44,7 @@ CEILINGS = {
     "prepare": (8, 1325),
     "model": (16, 2040),
     "data": (6, 1005),
-    "documents": (4, 465),
+    "documents": (4, 515),
     "text": (15, 2905),
     "evaluation": (6, 755),
     "parsing": (5, 575),

@@ -150,6 +150,47 @@ def test_messages_are_all_there_and_marked(ids: list[str]) -> None:
             assert entry.msgstr == ids[place]
 
 
+@pytest.mark.parametrize(
+    ("message", "unit", "translation", "expected"),
+    [
+        ("&Open", "Open", "Öffnen der Oper", "Öffnen der &Oper"),
+        ("Save &As...", "Save As...", "Speichern unter...", "&Speichern unter..."),
+        ("E_xit", "Exit", "Fixieren", "Fi_xieren"),
+        ("Select a&ll", "Select all", "<b>lila</b> %(list)s Alles", "<b>&lila</b> %(list)s Alles"),
+        ("&1. {name}", "1. {name}", "{name1} ist 1.", "{name1} ist &1."),
+        ("(_Quit) now", "(Quit) now", "{q}", "{q}"),
+        ("Fish && &chips", "Fish && chips", "Fisch && Chips", "Fisch && &Chips"),
+        *[
+            (one, one, "Ein Satz", "Ein Satz")
+            for one in (
+                *("snake_case", "Set MAX_SIZE", "_must_ be", "__init__", "%(file_name)s", "2>&1", "&A &B"),
+                *("R&D and AT&T", "Q&A", "a && b", "Tom & Jerry", "x &amp; y", "http://x.y/?a=1&b=2"),
+            )
+        ],
+    ],
+)
+def test_a_letter_that_is_pressed_with_alt_is_marked_in_the_translation(
+    message: str, unit: str, translation: str, expected: str
+) -> None:
+    polib = pytest.importorskip("polib")
+    file = polib.POFile()
+    file.append(polib.POEntry(msgid=message, msgctxt="menu", flags=["c-format"]))
+    taken = document_of(str(file).encode(), ".po")
+    assert taken.units == [unit]
+    (found,) = polib.pofile(taken.filled([translation]).decode())
+    assert (found.msgid, found.msgstr, found.msgctxt) == (message, expected, "menu")
+    assert set(found.flags) == {"c-format", "fuzzy"}
+
+
+@given(message=lists("&|_|&O|_F|E&x|E_x|it|s"))
+def test_a_message_comes_back_with_its_mark_when_nothing_is_translated(message: str) -> None:
+    from heedful.documents.formats import _without_accelerator
+
+    unit, marked = _without_accelerator(message)
+    assert marked(unit).replace("&", "").replace("_", "") == message.replace("&", "").replace("_", "")
+    assert len(marked(unit)) == len(message)
+
+
 RUNS = st.lists(
     st.tuples(st.sampled_from([*WORDS, " ", "Hello "]), st.booleans(), st.sampled_from(["text", "link", "break"])),
     max_size=6,
