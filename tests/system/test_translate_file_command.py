@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,15 @@ def test_a_translation_lies_beside_its_document_with_the_language_in_its_name(
     assert code == 2
     assert "dog.notes.de.txt" in said
     assert "--overwrite" in said
+
+
+def test_a_page_says_its_language_and_its_pictures_are_described_in_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    source = tmp_path / "dog.html"
+    source.write_text('<html lang="en-GB"><p>A dog runs. <img src="d.png" alt="A dog is &quot;hungry&quot;."></html>\n')
+    code, _, _ = run_here(capsys, "translate-file", source, *ASKED)
+    assert code == 0
+    found = (tmp_path / "dog.de.html").read_text()
+    assert '<html lang="de">' in found
+    assert re.search(r'<img src="d.png" alt="[^"<>]*Hund[^"<>]*">', found)

@@ -66,6 +66,8 @@ def translate_file(
     if output is None:
         output = _beside(document, translator)
         require_place(output, overwrite=overwrite)
+    from heedful.search.lines import codes
+
     options = search.options(translator)
     if glossary is not None:
         from heedful.search.glossary import read_glossary
@@ -77,7 +79,7 @@ def translate_file(
     units = output.with_name(f"{output.name}.units")
     translations = _translations(taken, units, known, lambda some: translator.translate(some, options=options), quiet)
     with new_file(output, error=TextError) as file:
-        file.write(taken.filled(translations))
+        file.write(taken.in_language(taken.filled(translations), codes(translator.saved.description)))
     for path in (units, units.with_name(f"{units.name}.progress.json")):
         path.unlink(missing_ok=True)
     say(f"{output} is written: {len(taken.units):,} pieces of text were translated", quiet=quiet)

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from heedful.documents import Document
 from heedful.errors import TextError
 from heedful.text.carrying import pieces_of
-from heedful.text.markup import markup
+from heedful.text.markup import in_language, markup
+from heedful.text.numbers import Languages
 
 _BOM = "\ufeff"
 _MARKED = re.compile(r"""(?<![^\s(\["'“„«‘‹/-])([^\W_]*)([&_])([^\W_]+)(?![\w&])""")
@@ -32,7 +33,14 @@ def text_document(content: bytes) -> Document:
 def html_document(content: bytes) -> Document:
     """HTML in UTF-8."""
     taken = markup(content.decode("utf-8"))
-    return Document(taken.units, lambda translations: taken.filled(translations).encode("utf-8", "replace"))
+
+    def filled(translations: Sequence[str]) -> bytes:
+        return taken.filled(translations).encode("utf-8", "replace")
+
+    def translated(content: bytes, languages: Languages) -> bytes:
+        return in_language(content.decode("utf-8"), languages).encode("utf-8")
+
+    return Document(taken.units, filled, translated)
 
 
 def subtitles(content: bytes) -> Document:
