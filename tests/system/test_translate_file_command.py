@@ -102,3 +102,17 @@ def test_a_page_says_its_language_and_its_pictures_are_described_in_it(
     found = (tmp_path / "dog.de.html").read_text()
     assert '<html lang="de">' in found
     assert re.search(r'<img src="d.png" alt="[^"<>]*Hund[^"<>]*">', found)
+
+
+def test_a_german_document_becomes_english_as_german_text_does(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    source = tmp_path / "brief.txt"
+    source.write_text("Der Hund läuft durch den Schnee.\nZwei Männer reden miteinander.\n")
+    code, _, said = run_here(capsys, "translate-file", source, "--engine", "torch", "--beam-size", "1")
+    assert code == 0
+    assert "de-en-small" in said
+    assert "dog" in (tmp_path / "brief.en.txt").read_text()
+    code, _, said = run_here(capsys, "translate-file", source, *ASKED, "--to", "fr")
+    assert code == 2
+    assert "translates to fr" in said

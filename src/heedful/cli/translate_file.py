@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from heedful import __version__
 from heedful.cli.long_texts import resumed_text
-from heedful.cli.model_options import ModelOptions, SearchChoices
+from heedful.cli.model_options import EnsembleOptions, SearchChoices
 from heedful.cli.options import Overwrite, Quiet
 from heedful.cli.terminal import progress, require_place, say
 from heedful.documents import FORMATS, Document, read_document
@@ -32,7 +32,7 @@ def translate_file(
     glossary: Path | None = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
-    model: ModelOptions = ModelOptions(),  # noqa: B008
+    model: EnsembleOptions = EnsembleOptions(),  # noqa: B008
     search: SearchChoices = SearchChoices(),  # noqa: B008
 ) -> None:
     """Translate a document and keep its structure: .txt, .md, .html, .srt, .po or .docx.
@@ -48,7 +48,7 @@ def translate_file(
         glossary: A text file of terms and their translations, one each a line with a tab between them.
 
     Examples:
-        heedful translate-file letter.docx
+        heedful translate-file brief.docx --to en
         heedful translate-file manual.md --output handbuch.md --model run --glossary terms.tsv
     """
     if document.suffix.lower() not in FORMATS:
@@ -62,7 +62,7 @@ def translate_file(
         taken = read_document(document)
     except OSError as error:
         raise TextError(f"{document} cannot be read: {reason(error)}") from None
-    translator = model.translator(engine="auto")
+    translator = model.suiting(taken.units).translator(engine="auto")
     if output is None:
         output = _beside(document, translator)
         require_place(output, overwrite=overwrite)
