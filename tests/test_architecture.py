@@ -44,7 +44,7 @@ CEILINGS = {
     "prepare": (8, 1325),
     "model": (16, 2040),
     "data": (6, 1005),
-    "documents": (4, 525),
+    "documents": (4, 530),
     "text": (15, 3055),
     "evaluation": (6, 755),
     "parsing": (5, 575),

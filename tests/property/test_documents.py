@@ -55,7 +55,7 @@ def rendered(text: str) -> str:
 
 MARKDOWN = (
     '⏎|⏎⏎|# |## |> |- |1._|* |**|*|`code`|``a`b``|```⏎x = 1⏎```⏎|    |[link](http://x.y)|[a](b_"t")|![i](p.png)|  ⏎|\\⏎'
-    "|<br>|<div>|</div>|---|===|| a | b ||⏎|---|---|⏎|[^1]|[x]: http://y|<http://z.w>|~~|\\*|__|[ ] "
+    "|⏎⏎![a b](p.png)⏎⏎|<br>|<div>|</div>|---|===|| a | b ||⏎|---|---|⏎|[^1]|[x]: http://y|<http://z.w>|~~|\\*|__|[ ] "
 )
 
 
@@ -84,6 +84,14 @@ def test_markdown_keeps_what_is_no_text() -> None:
         "A HARD BREAK.\n\n> QUOTED TEXT\n\n- [ ] A TASK\n\n| ONE | TWO |\n|---|---|\n| A B | `c` |\n\n"
         "```\ncode\n```\n"
     )
+
+
+def test_what_is_said_of_a_picture_is_text_where_it_stands_alone() -> None:
+    source = (
+        '![A dog](d.png "Its name")  \n\n- ![A `cat`](c.png)\n\nSee ![this](t.png), [![Build](b.svg)](http://x.y)\n'
+    )
+    assert document_of(source.encode(), ".md").units[:2] == ["A dog", "A {{h0}}"]
+    assert filled(source.encode(), ".md", shouted).decode() == source.replace("A dog", "A DOG").replace("See", "SEE")
 
 
 SUBTITLE = st.tuples(
