@@ -228,6 +228,17 @@ def test_a_file_of_word_has_the_same_characters_in_the_same_formats(paragraphs: 
     assert shouted.sections[0].header.paragraphs[0].text == "The head"
 
 
+def test_tabs_in_a_file_of_word_are_tabs_of_word() -> None:
+    docx = pytest.importorskip("docx")
+    file, content = docx.Document(), io.BytesIO()
+    file.add_paragraph("Name:\tTom")
+    file.save(content)
+    assert document_of(content.getvalue(), ".docx").units == ["Name:\tTom"]
+    (own,) = docx.Document(io.BytesIO(filled(content.getvalue(), ".docx"))).paragraphs
+    assert own.text == "Name:\tTom"
+    assert own._p.xml.count("<w:tab/>") == 1
+
+
 def formats(paragraph) -> list[tuple[str, bool | None]]:
     return [(one, run.bold) for run in paragraph.runs for one in run.text if not one.isspace()]
 

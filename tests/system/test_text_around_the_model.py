@@ -46,6 +46,8 @@ def translate(translator: heedful.Translator) -> Callable[[str], str]:
         ("(No. 2026/0417)", "(Nr. 2026/0417)"),
         ("He is 6'2\" tall.", "Er ist 6'2\" groß."),
         ("Mon–Fri", "Mo–Fr"),
+        ("Name:\tTom", "Name:\tTom"),
+        ("Save the file\tCtrl+S", "Datei speichern\tStrg+S"),
         ("It costs €99.90 a month.", "Es kostet 99,90 Euro pro Monat."),
         ("I speak français.", "Ich spreche Français."),
         ("He said Привет мир to me.", "Er sagte Привет мир zu mir."),
