@@ -48,6 +48,13 @@ def test_plain_text_comes_back_to_the_byte(text: str) -> None:
     assert filled(filled(text.encode(), ".txt"), ".txt") == text.encode()
 
 
+def test_the_mark_at_the_beginning_of_a_file_is_no_text() -> None:
+    begun = "\ufeff---\nx: y\n---\nA dog.\n"
+    for suffix, source in ((".txt", "\ufeffA dog.\r\n"), (".md", "\ufeff# A dog.\n"), (".md", begun)):
+        assert document_of(source.encode(), suffix).units == ["A dog."]
+        assert filled(source.encode(), suffix) == source.encode()
+
+
 def rendered(text: str) -> str:
     """The page, with lines that a paragraph was wrapped into as one."""
     return re.sub(r"\s+", " ", MarkdownIt("commonmark").enable("table").render(text))

@@ -18,7 +18,7 @@ _MARKED = re.compile(r"""(?<![^\s(\["'“„«‘‹/-])([^\W_]*)([&_])([^\W_]+)
 
 def text_document(content: bytes) -> Document:
     """Plain text: every line with letters is a unit, and line ends stay as they are."""
-    pieces = re.split(r"(\r\n|[\n\r])", content.decode("utf-8"))
+    pieces = re.split(rf"(\A{_BOM}|\r\n|[\n\r])", content.decode("utf-8"))
     places = [place for place, piece in enumerate(pieces) if any(map(str.isalpha, piece))]
 
     def filled(translations: Sequence[str]) -> bytes:

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from heedful.documents import Document
 from heedful.text.markup import Unit
 
-_FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n.*?\n\1[ \t]*(?:\n|\Z)", re.DOTALL)
+_FRONT_MATTER = re.compile(r"\A\ufeff?(---|\+\+\+)[ \t]*\n.*?\n\1[ \t]*(?:\n|\Z)", re.DOTALL)
 _HARD_BREAK = re.compile(r"(?: {2,}|\\)$")
 _PICTURE = re.compile(r"!\[([^\[\]]*)\]\([^()\s]*(?:\s+\"[^\"]*\")?\)")
 """One that is a paragraph by itself: what is said of it is the text."""
@@ -42,7 +42,7 @@ def markdown_document(content: bytes) -> Document:
     """A file of Markdown, taken apart."""
     text = content.decode("utf-8")
     front = _FRONT_MATTER.match(text)
-    head = front[0] if front else ""
+    head = front[0] if front else "\ufeff" * text.startswith("\ufeff")
     lines = re.split(r"(?<=\n)", text[len(head) :])
     key = "h"
     while "{{" + key in text:
