@@ -48,6 +48,13 @@ def test_plain_text_comes_back_to_the_byte(text: str) -> None:
     assert filled(filled(text.encode(), ".txt"), ".txt") == text.encode()
 
 
+def test_the_mark_at_the_beginning_of_a_file_is_no_text() -> None:
+    begun = "\ufeff---\nx: y\n---\nA dog.\n"
+    for suffix, source in ((".txt", "\ufeffA dog.\r\n"), (".md", "\ufeff# A dog.\n"), (".md", begun)):
+        assert document_of(source.encode(), suffix).units == ["A dog."]
+        assert filled(source.encode(), suffix) == source.encode()
+
+
 def rendered(text: str) -> str:
     """The page, with lines that a paragraph was wrapped into as one."""
     return re.sub(r"\s+", " ", MarkdownIt("commonmark").enable("table").render(text))
@@ -55,7 +62,7 @@ def rendered(text: str) -> str:
 
 MARKDOWN = (
     '⏎|⏎⏎|# |## |> |- |1._|* |**|*|`code`|``a`b``|```⏎x = 1⏎```⏎|    |[link](http://x.y)|[a](b_"t")|![i](p.png)|  ⏎|\\⏎'
-    "|<br>|<div>|</div>|---|===|| a | b ||⏎|---|---|⏎|[^1]|[x]: http://y|<http://z.w>|~~|\\*|__|[ ] "
+    "|⏎⏎![a b](p.png)⏎⏎|<br>|<div>|</div>|---|===|| a | b ||⏎|---|---|⏎|[^1]|[x]: http://y|<http://z.w>|~~|\\*|__|[ ] "
 )
 
 
@@ -84,6 +91,14 @@ def test_markdown_keeps_what_is_no_text() -> None:
         "A HARD BREAK.\n\n> QUOTED TEXT\n\n- [ ] A TASK\n\n| ONE | TWO |\n|---|---|\n| A B | `c` |\n\n"
         "```\ncode\n```\n"
     )
+
+
+def test_what_is_said_of_a_picture_is_text_where_it_stands_alone() -> None:
+    source = (
+        '![A dog](d.png "Its name")  \n\n- ![A `cat`](c.png)\n\nSee ![this](t.png), [![Build](b.svg)](http://x.y)\n'
+    )
+    assert document_of(source.encode(), ".md").units[:2] == ["A dog", "A {{h0}}"]
+    assert filled(source.encode(), ".md", shouted).decode() == source.replace("A dog", "A DOG").replace("See", "SEE")
 
 
 SUBTITLE = st.tuples(
@@ -150,6 +165,47 @@ def test_messages_are_all_there_and_marked(ids: list[str]) -> None:
             assert entry.msgstr == ids[place]
 
 
+@pytest.mark.parametrize(
+    ("message", "unit", "translation", "expected"),
+    [
+        ("&Open", "Open", "Öffnen der Oper", "Öffnen der &Oper"),
+        ("Save &As...", "Save As...", "Speichern unter...", "&Speichern unter..."),
+        ("E_xit", "Exit", "Fixieren", "Fi_xieren"),
+        ("Select a&ll", "Select all", "<b>lila</b> %(list)s Alles", "<b>&lila</b> %(list)s Alles"),
+        ("&1. {name}", "1. {name}", "{name1} ist 1.", "{name1} ist &1."),
+        ("(_Quit) now", "(Quit) now", "{q}", "{q}"),
+        ("Fish && &chips", "Fish && chips", "Fisch && Chips", "Fisch && &Chips"),
+        *[
+            (one, one, "Ein Satz", "Ein Satz")
+            for one in (
+                *("snake_case", "Set MAX_SIZE", "_must_ be", "__init__", "%(file_name)s", "2>&1", "&A &B"),
+                *("R&D and AT&T", "Q&A", "a && b", "Tom & Jerry", "x &amp; y", "http://x.y/?a=1&b=2"),
+            )
+        ],
+    ],
+)
+def test_a_letter_that_is_pressed_with_alt_is_marked_in_the_translation(
+    message: str, unit: str, translation: str, expected: str
+) -> None:
+    polib = pytest.importorskip("polib")
+    file = polib.POFile()
+    file.append(polib.POEntry(msgid=message, msgctxt="menu", flags=["c-format"]))
+    taken = document_of(str(file).encode(), ".po")
+    assert taken.units == [unit]
+    (found,) = polib.pofile(taken.filled([translation]).decode())
+    assert (found.msgid, found.msgstr, found.msgctxt) == (message, expected, "menu")
+    assert set(found.flags) == {"c-format", "fuzzy"}
+
+
+@given(message=lists("&|_|&O|_F|E&x|E_x|it|s"))
+def test_a_message_comes_back_with_its_mark_when_nothing_is_translated(message: str) -> None:
+    from heedful.documents.formats import _without_accelerator
+
+    unit, marked = _without_accelerator(message)
+    assert marked(unit).replace("&", "").replace("_", "") == message.replace("&", "").replace("_", "")
+    assert len(marked(unit)) == len(message)
+
+
 RUNS = st.lists(
     st.tuples(st.sampled_from([*WORDS, " ", "Hello "]), st.booleans(), st.sampled_from(["text", "link", "break"])),
     max_size=6,
@@ -177,6 +233,17 @@ def test_a_file_of_word_has_the_same_characters_in_the_same_formats(paragraphs: 
     shouted = docx.Document(io.BytesIO(filled(content.getvalue(), ".docx", lambda text: text.replace("cell", "CELL"))))
     assert shouted.tables[0].cell(0, 0).text == "A CELL"
     assert shouted.sections[0].header.paragraphs[0].text == "The head"
+
+
+def test_tabs_in_a_file_of_word_are_tabs_of_word() -> None:
+    docx = pytest.importorskip("docx")
+    file, content = docx.Document(), io.BytesIO()
+    file.add_paragraph("Name:\tTom")
+    file.save(content)
+    assert document_of(content.getvalue(), ".docx").units == ["Name:\tTom"]
+    (own,) = docx.Document(io.BytesIO(filled(content.getvalue(), ".docx"))).paragraphs
+    assert own.text == "Name:\tTom"
+    assert own._p.xml.count("<w:tab/>") == 1
 
 
 def formats(paragraph) -> list[tuple[str, bool | None]]:

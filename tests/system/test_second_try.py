@@ -65,6 +65,8 @@ def test_a_sentence_whose_numbers_agree_is_translated_once(translator: Translato
     [
         ("It cost $1,299 then.", "Es kostete 1.29 $.", "It cost X1 then.", "Es kostete X1.", "Es kostete 1.299 $."),
         ("It was 4.5 in 1944.", "Es war 4,5 in 194.", "It was 4.5 in X1.", "X1 war es 4,5.", "1944 war es 4,5."),
+        ("It (No. 4/1) came.", "Es (Nein 4/1) kam.", "It (X1) came.", "Es (X1) kam.", "Es (Nr. 4/1) kam."),
+        ("No. 3 is it.", "Nein. 3 ist es.", "X1 is it.", "X1 ist es.", "Nr. 3 ist es."),
         ("Ask Priya Raghunathan.", "Frag Priya Ragunathan.", "Ask X1.", "Frag X1.", "Frag Priya Raghunathan."),
         # What is not mended stays as it was.
         ("It cost $1,299 then.", "Es kostete 1.29 $.", "It cost X1 then.", "Es kostete.", "Es kostete 1.29 $."),
@@ -75,6 +77,20 @@ def test_what_came_out_wrong_is_carried_the_second_time(
     translator: Translator, text: str, first: str, given: str, second: str, expected: str
 ) -> None:
     assert said(translator, text, {text: first, given: second}) == (expected, [text, given])
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "expected"),
+    [
+        ("(No. 2026/0417)", "(Nein 2026/0417)", "(Nr. 2026/0417)"),  # nothing is left to be translated again
+        ("No, not No. 5.", "Nein, nicht Nr. 5.", "Nein, nicht Nr. 5."),
+        ("No. 5 people came.", "Nein. 5 Menschen kamen.", "Nein. 5 Menschen kamen."),
+    ],
+)
+def test_no_before_a_number_is_nein_where_it_may_be_meant(
+    translator: Translator, text: str, first: str, expected: str
+) -> None:
+    assert said(translator, text, {text: first}) == (expected, [text])
 
 
 def test_a_number_is_carried_beside_what_is_carried_anyway(translator: Translator) -> None:

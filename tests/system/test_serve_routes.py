@@ -67,6 +67,13 @@ def test_a_glossary_a_prefix_and_a_length(server: serving.Running) -> None:
     assert len(short["results"][0]["translations"][0]["text"].split()) <= 3
 
 
+def test_a_page_that_is_sent_says_its_language_and_its_attributes_are_translated(server: serving.Running) -> None:
+    question = {"q": '<html lang="en"><p title="A dog.">A dog.</p>', "source": "en", "target": "de", "format": "html"}
+    answer = server.ask("POST", "/translate", question).json["translatedText"]
+    assert answer.startswith('<html lang="de"><p title="')
+    assert answer.count("Hund") == 2
+
+
 def test_beams_grow_and_become_the_result(server: serving.Running, model: serving.ServedModel) -> None:
     lines = [json.loads(line) for line in server.ask("POST", "/api/stream", {"text": TEXT}).body.splitlines()]
     assert all("beams" in line for line in lines[:-1])
@@ -161,8 +168,8 @@ def word_file() -> bytes:
         ("dog.md", b"# A dog\n\nA **brown** dog. `x = 1`\n", [b"# ", b" **", b"** ", b"`x = 1`\n"]),
         (
             "dog.html",
-            b"<p class=a>A <b>brown</b> dog.<!-- c --></p>",
-            [b"<p class=a>", b"<b>", b"</b>", b"<!-- c --></p>"],
+            b'<html lang="en"><p class=a>A <b>brown</b> dog.<!-- c --></p>',
+            [b'<html lang="de"><p class=a>', b"<b>", b"</b>", b"<!-- c --></p>"],
         ),
         ("dog.srt", b"7\n00:00:01,000 --> 00:00:02,500\n<i>A dog.</i>\n\n", [b"7\n00:00:01,000 --> 00:00:02,500\n<i>"]),
         ("dog.po", b'msgid ""\nmsgstr ""\n\nmsgid "%s: a dog"\nmsgstr ""\n', [b"fuzzy", b'msgid "%s: a dog"']),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,29 @@ def test_a_translation_lies_beside_its_document_with_the_language_in_its_name(
     assert code == 2
     assert "dog.notes.de.txt" in said
     assert "--overwrite" in said
+
+
+def test_a_page_says_its_language_and_its_pictures_are_described_in_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    source = tmp_path / "dog.html"
+    source.write_text('<html lang="en-GB"><p>A dog runs. <img src="d.png" alt="A dog is &quot;hungry&quot;."></html>\n')
+    code, _, _ = run_here(capsys, "translate-file", source, *ASKED)
+    assert code == 0
+    found = (tmp_path / "dog.de.html").read_text()
+    assert '<html lang="de">' in found
+    assert re.search(r'<img src="d.png" alt="[^"<>]*Hund[^"<>]*">', found)
+
+
+def test_a_german_document_becomes_english_as_german_text_does(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    source = tmp_path / "brief.txt"
+    source.write_text("Der Hund läuft durch den Schnee.\nZwei Männer reden miteinander.\n")
+    code, _, said = run_here(capsys, "translate-file", source, "--engine", "torch", "--beam-size", "1")
+    assert code == 0
+    assert "de-en-small" in said
+    assert "dog" in (tmp_path / "brief.en.txt").read_text()
+    code, _, said = run_here(capsys, "translate-file", source, *ASKED, "--to", "fr")
+    assert code == 2
+    assert "translates to fr" in said

@@ -39,6 +39,7 @@ def known(character: str) -> bool:
         ("1 < 2 and 3 > 2", []),
         ("From 2026-11-16 to 2026-11-17T08:30, not 2026-11 or 12-2026-11-16.", ["2026-11-16", "2026-11-17T08:30"]),
         ("On 16.11.2026, not 6.11. or 1.250.000 or 1.1.1.2026.", ["16.11.2026"]),
+        ("A 6'2\" man, 6’ 2½”, not 5'000 or 'in 5'.", ["6'2\"", "6’ 2½”"]),
         ("Run `a b. c` now", ["`a b. c`"]),
         ("Hi 👩‍👩‍👧🏽 and 🇩🇪❤️!", ["👩‍👩‍👧🏽", "🇩🇪❤️"]),
         ("café Müller français x", ["français"]),
@@ -114,6 +115,30 @@ def test_a_name_that_is_lost_or_doubled_is_noticed() -> None:
 
 PIECES = ["https://a.org/x", "a@b.de", "{0}", "%s", "<i>", "</i>", "<br/>", "🙂", "`x y`", "привет", "€", "5€"]
 TEXTS = st.lists(st.sampled_from([*PIECES, "word", "Name.", ",", " ", " ", "\u00a0"]), max_size=14).map("".join)
+
+
+@pytest.mark.parametrize(
+    ("text", "languages", "given_", "expected"),
+    [
+        ("Mo.–Fr. 9 Uhr", ("de", "en"), "X1 9 Uhr", "Mon.–Fri. 9 Uhr"),
+        ("Mo bis Fr, Sa/So", ("de", "en"), "X1", "Mon to Fri, Sat/Sun"),
+        ("Open Tues and Thurs.", ("en", "de"), "Open X1.", "Open Di und Do."),
+        (
+            "So ist es, Do nicht. Mi-Do-Re",
+            ("de", "en"),
+            "So ist es, Do nicht. Mi-Do-Re",
+            "So ist es, Do nicht. Mi-Do-Re",
+        ),
+        ("Mon-Fri", ("en", "fr"), "Mon-Fri", "Mon-Fri"),
+    ],
+)
+def test_weekdays_that_stand_together_are_written_as_the_other_language_does(
+    text: str, languages: tuple[str, str], given_: str, expected: str
+) -> None:
+    found = passage(text, languages=languages)
+    assert found.given == given_
+    assert put_back(found, given_) == expected
+    assert (found.is_text, found.alone) == ((False, expected) if given_ == "X1" else (True, ""))
 
 
 @given(TEXTS, st.booleans(), st.lists(st.sampled_from(["ja", "nein.", "X1", "X2"]), max_size=6).map(" ".join))

@@ -52,6 +52,12 @@ def test_lines_and_whole_texts_can_be_asked_for() -> None:
     assert layout("Use `a. B` now. Yes.", whole=[(4, 10)]).sentences == ("Use `a. B` now.", "Yes.")
 
 
+def test_tabs_separate_cells_but_not_inside_of_what_is_whole_nor_where_lines_are_asked_for() -> None:
+    assert layout("1.\tName:\tTom. He\t\tcame.\n\t- a\t").sentences == ("Name:", "Tom.", "He", "came.", "a")
+    assert layout('<a\thref="x">y</a>\tz', whole=[(0, 12)]).sentences == ('<a\thref="x">y</a>', "z")
+    assert layout("a\tb\nc", split="lines").sentences == ("a\tb", "c")
+
+
 def test_a_very_long_sentence_is_taken_apart_into_clauses_and_no_other_is() -> None:
     def words(count: int) -> str:
         return " ".join(["word"] * count)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from heedful import __version__
 from heedful.cli.long_texts import resumed_text
-from heedful.cli.model_options import ModelOptions, SearchChoices
+from heedful.cli.model_options import EnsembleOptions, SearchChoices
 from heedful.cli.options import Overwrite, Quiet
 from heedful.cli.terminal import progress, require_place, say
 from heedful.documents import FORMATS, Document, read_document
@@ -32,7 +32,7 @@ def translate_file(
     glossary: Path | None = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
-    model: ModelOptions = ModelOptions(),  # noqa: B008
+    model: EnsembleOptions = EnsembleOptions(),  # noqa: B008
     search: SearchChoices = SearchChoices(),  # noqa: B008
 ) -> None:
     """Translate a document and keep its structure: .txt, .md, .html, .srt, .po or .docx.
@@ -48,7 +48,7 @@ def translate_file(
         glossary: A text file of terms and their translations, one each a line with a tab between them.
 
     Examples:
-        heedful translate-file letter.docx
+        heedful translate-file brief.docx --to en
         heedful translate-file manual.md --output handbuch.md --model run --glossary terms.tsv
     """
     if document.suffix.lower() not in FORMATS:
@@ -62,10 +62,12 @@ def translate_file(
         taken = read_document(document)
     except OSError as error:
         raise TextError(f"{document} cannot be read: {reason(error)}") from None
-    translator = model.translator(engine="auto")
+    translator = model.suiting(taken.units).translator(engine="auto")
     if output is None:
         output = _beside(document, translator)
         require_place(output, overwrite=overwrite)
+    from heedful.search.lines import codes
+
     options = search.options(translator)
     if glossary is not None:
         from heedful.search.glossary import read_glossary
@@ -77,7 +79,7 @@ def translate_file(
     units = output.with_name(f"{output.name}.units")
     translations = _translations(taken, units, known, lambda some: translator.translate(some, options=options), quiet)
     with new_file(output, error=TextError) as file:
-        file.write(taken.filled(translations))
+        file.write(taken.in_language(taken.filled(translations), codes(translator.saved.description)))
     for path in (units, units.with_name(f"{units.name}.progress.json")):
         path.unlink(missing_ok=True)
     say(f"{output} is written: {len(taken.units):,} pieces of text were translated", quiet=quiet)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heedful.errors import MissingExtraError, TextError
+from heedful.text.numbers import Languages
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class Document:
     """What is to be translated, piece by piece."""
     filled: Callable[[Sequence[str]], bytes]
     """The file with translations in the places of its units."""
+    in_language: Callable[[bytes, Languages], bytes] = lambda content, _: content
+    """A file that says it is in the first language, saying that it is in the second."""
 
 
 _READERS = {

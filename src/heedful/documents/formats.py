@@ -7,14 +7,18 @@ from collections.abc import Callable, Sequence
 
 from heedful.documents import Document
 from heedful.errors import TextError
-from heedful.text.markup import markup
+from heedful.text.carrying import pieces_of
+from heedful.text.markup import in_language, markup
+from heedful.text.numbers import Languages
 
 _BOM = "\ufeff"
+_MARKED = re.compile(r"""(?<![^\s(\["'“„«‘‹/-])([^\W_]*)([&_])([^\W_]+)(?![\w&])""")
+"""A word with a `&` or a `_` in it, where none stands before or after it."""
 
 
 def text_document(content: bytes) -> Document:
     """Plain text: every line with letters is a unit, and line ends stay as they are."""
-    pieces = re.split(r"(\r\n|[\n\r])", content.decode("utf-8"))
+    pieces = re.split(rf"(\A{_BOM}|\r\n|[\n\r])", content.decode("utf-8"))
     places = [place for place, piece in enumerate(pieces) if any(map(str.isalpha, piece))]
 
     def filled(translations: Sequence[str]) -> bytes:
@@ -29,7 +33,14 @@ def text_document(content: bytes) -> Document:
 def html_document(content: bytes) -> Document:
     """HTML in UTF-8."""
     taken = markup(content.decode("utf-8"))
-    return Document(taken.units, lambda translations: taken.filled(translations).encode("utf-8", "replace"))
+
+    def filled(translations: Sequence[str]) -> bytes:
+        return taken.filled(translations).encode("utf-8", "replace")
+
+    def translated(content: bytes, languages: Languages) -> bytes:
+        return in_language(content.decode("utf-8"), languages).encode("utf-8")
+
+    return Document(taken.units, filled, translated)
 
 
 def subtitles(content: bytes) -> Document:
@@ -91,15 +102,20 @@ def messages(content: bytes) -> Document:
     todo = [entry for entry in file if not entry.obsolete and not entry.translated() and entry.msgid]
     units: list[str] = []
     setters: list[Callable[[str], None]] = []
+
+    def add(message: str, put: Callable[[str], None]) -> None:
+        unit, marked = _without_accelerator(message)
+        units.append(unit)
+        setters.append(lambda text: put(marked(text)))
+
     for entry in todo:
         if not entry.msgid_plural:
-            units.append(entry.msgid)
-            setters.append(lambda text, entry=entry: setattr(entry, "msgstr", text))
+            add(entry.msgid, lambda text, entry=entry: setattr(entry, "msgstr", text))
             continue
         count = re.search(r"nplurals\s*=\s*(\d+)", file.metadata.get("Plural-Forms", ""))
         for number in range(int(count[1]) if count else max([1, *entry.msgstr_plural]) + 1):
-            units.append(entry.msgid_plural if number else entry.msgid)
-            setters.append(lambda text, entry=entry, number=number: entry.msgstr_plural.__setitem__(number, text))
+            message = entry.msgid_plural if number else entry.msgid
+            add(message, lambda text, entry=entry, number=number: entry.msgstr_plural.__setitem__(number, text))
 
     def filled(translations: Sequence[str]) -> bytes:
         for put, translation in zip(setters, translations, strict=True):
@@ -109,3 +125,42 @@ def messages(content: bytes) -> Document:
         return (str(file).rstrip("\n") + "\n").encode("utf-8", "replace")
 
     return Document(units, filled)
+
+
+def _without_accelerator(message: str) -> tuple[str, Callable[[str], str]]:
+    """A message without the mark before the letter that is pressed with Alt, and what puts it into a translation.
+
+    A message with several marks, or one that could be something else, stays as it is.
+
+    >>> unit, marked = _without_accelerator("Save _As...")
+    >>> unit, marked("Sichern als..."), marked("Anders"), marked("%s"), marked("Los!")
+    ('Save As...', 'Sichern _als...', '_Anders', '%s', '_Los!')
+    """
+    carried = [piece.span for piece in pieces_of(message)]
+    found = [match for match in _MARKED.finditer(message) if _is_accelerator(*match.groups())]
+    found = [match for match in found if not any(a < match.end() and match.start() < b for a, b in carried)]
+    if len(found) != 1:
+        return message, str
+    mark, at = found[0][2], found[0].start(2)
+    return message[:at] + message[at + 1 :], lambda text: _with_accelerator(text, mark, message[at + 1])
+
+
+def _is_accelerator(before: str, mark: str, after: str) -> bool:
+    """Whether a word is marked: at its beginning, or inside as E_xit and not as snake_case, R&D or Rock&Roll."""
+    if not before:
+        return True
+    is_usual = before.isalpha() and after.islower() and (before[1:].islower() or len(before) == 1)
+    return is_usual and len(before + after) > 2 and (mark == "&" or before[0].isupper())
+
+
+def _with_accelerator(text: str, mark: str, letter: str) -> str:
+    """The text with the mark before this letter, best at the beginning of a word, or else before its first letter."""
+    outside = text
+    for piece in pieces_of(text):
+        begin, end = piece.span
+        outside = outside[:begin] + " " * (end - begin) + outside[end:]
+    own = re.escape(letter)
+    tries = (rf"(?<![^\W_]){own}", own, r"[^\W\d_]", r"[^\W_]")
+    places = (re.search(one, outside, re.IGNORECASE) for one in tries)
+    at = next((place.start() for place in places if place), None)
+    return text if at is None else text[:at] + mark + text[at:]

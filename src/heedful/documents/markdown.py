@@ -14,8 +14,10 @@ from markdown_it import MarkdownIt
 from heedful.documents import Document
 from heedful.text.markup import Unit
 
-_FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n.*?\n\1[ \t]*(?:\n|\Z)", re.DOTALL)
+_FRONT_MATTER = re.compile(r"\A\ufeff?(---|\+\+\+)[ \t]*\n.*?\n\1[ \t]*(?:\n|\Z)", re.DOTALL)
 _HARD_BREAK = re.compile(r"(?: {2,}|\\)$")
+_PICTURE = re.compile(r"!\[([^\[\]]*)\]\([^()\s]*(?:\s+\"[^\"]*\")?\)")
+"""One that is a paragraph by itself: what is said of it is the text."""
 _INLINE = re.compile(
     r"(?P<kept>(?<!`)(`+)(?!`)[^\n]*?(?<!`)\2(?!`)|!\[[^\]]*\]\([^()\s]*(?:\s+\"[^\"]*\")?\)|<[a-z][a-z0-9+.-]*:[^<>\s]*>"
     r"|<[^<>\s@]+@[^<>\s@]+>|\[\^[^\]\s]+\]|(?<![^\s])\[[ xX]\](?=\s))"
@@ -40,7 +42,7 @@ def markdown_document(content: bytes) -> Document:
     """A file of Markdown, taken apart."""
     text = content.decode("utf-8")
     front = _FRONT_MATTER.match(text)
-    head = front[0] if front else ""
+    head = front[0] if front else "\ufeff" * text.startswith("\ufeff")
     lines = re.split(r"(?<=\n)", text[len(head) :])
     key = "h"
     while "{{" + key in text:
@@ -93,6 +95,8 @@ def _place(group: list[tuple[int, int, int]], lines: list[str], key: str):
         lines[first] = lines[first][:end] + rest
     elif cut:
         end -= len(cut[0])
+    if len(group) == 1 and (picture := _PICTURE.fullmatch(text)):
+        begin, end, text = begin + picture.start(1), begin + picture.end(1), picture[1]
     if any(map(str.isalpha, text)):
         yield _Place(first, begin, end, len(group) - 1, _unit(text, key))
 

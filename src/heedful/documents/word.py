@@ -162,9 +162,13 @@ def _with_text(run: _Run, text: str) -> Any:
     for child in list(made):
         if child.tag != qn("w:rPr"):
             made.remove(child)
-    element = made.makeelement(qn("w:t"), {"{http://www.w3.org/XML/1998/namespace}space": "preserve"})
-    element.text = text
-    made.append(element)
+    for place, own in enumerate(text.split("\t")):
+        if place:
+            made.append(made.makeelement(qn("w:tab"), {}))
+        if own:
+            element = made.makeelement(qn("w:t"), {"{http://www.w3.org/XML/1998/namespace}space": "preserve"})
+            element.text = own
+            made.append(element)
     if run.outer is run.elements[0]:
         return made
     outer = run.outer.makeelement(run.outer.tag, dict(run.outer.attrib))

@@ -19,7 +19,7 @@ from heedful.runs.descriptions import RunDescription
 from heedful.runs.lists import languages
 from heedful.search.attention_maps import Read, word_links
 from heedful.search.sentence import Hypothesis
-from heedful.text.carrying import Passage, Piece, passage, pieces_of
+from heedful.text.carrying import Passage, Piece, passage, pieces_of, weekdays
 from heedful.text.cleaning import clean_line
 from heedful.text.numbers import Languages, restyled
 from heedful.text.profile import Profile
@@ -131,7 +131,9 @@ def next_try(errand: Errand, found: list[Translation], around: Around, *, number
     if not is_wrong.pieces:
         return found
     again = around.passage(own.source, names=bool(own.words), also=is_wrong.pieces)
-    return replace(_once_more(errand, again, around), first=found) if again.is_text else found
+    if not again.is_text:
+        return [replace(found[0], text=again.alone or own.source)]
+    return replace(_once_more(errand, again, around), first=found)
 
 
 def _once_more(errand: Errand, again: Passage, around: Around) -> Errand:
@@ -141,7 +143,8 @@ def _once_more(errand: Errand, again: Passage, around: Around) -> Errand:
 
 def line_of(text: str, around: Around, *, split: Split | None, as_is: bool) -> Line:
     """A line taken apart. ``as_is``: nothing is taken out of it."""
-    carried = [] if as_is else pieces_of(text, around.profile.source.knows if around.profile else None)
+    known, days = around.profile.source.knows if around.profile else None, weekdays(text, around.languages)
+    carried = [] if as_is else pieces_of(text, known, also=days)
     found = layout(text, split=split or around.split, whole=[piece.span for piece in carried])
     cleaned = [clean_line(sentence) for sentence in found.sentences]
     passages = [Passage(one, one) if as_is else around.passage(one) for one in cleaned]

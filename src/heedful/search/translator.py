@@ -256,7 +256,7 @@ class Translator:
         waiting: dict[Sentence, Errand] = {}
         for errand in errands:
             if not errand.parts:
-                yield errand, [Translation(errand.passage.source, 0.0, 0.0, ())]
+                yield errand, [Translation(errand.passage.alone or errand.passage.source, 0.0, 0.0, ())]
             for at, part in enumerate(errand.parts):
                 begins = forced if errand.is_first and at == 0 else ()
                 waiting[Sentence(errand.number + at, part.ids, begins)] = errand

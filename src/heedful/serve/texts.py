@@ -9,13 +9,13 @@ from typing import Any, Literal
 from starlette.requests import Request
 
 from heedful.errors import ServeError
-from heedful.search.lines import Translation
+from heedful.search.lines import Translation, codes
 from heedful.search.options import SearchOptions
 from heedful.search.translator import Translator
 from heedful.serve.access import Holder, Keys
 from heedful.serve.fields import Fields, gone
 from heedful.serve.service import ServedModel, Service
-from heedful.text.markup import markup
+from heedful.text.markup import in_language, markup
 from heedful.text.sentences import Split
 
 Format = Literal["text", "html", "xml"]
@@ -59,6 +59,7 @@ def translations(translator: Translator, wanted: Wanted, base: SearchOptions) ->
         filled: dict[str, Translation] = {}
         for parts in whole:
             text = one.filled([part.text for part in parts])
+            text = in_language(text, codes(translator.saved.description)) if wanted.format == "html" else text
             score, log_probability = sum(part.score for part in parts), sum(part.log_probability for part in parts)
             filled.setdefault(text, Translation(text, float(score), float(log_probability), ()))
         results.append(list(filled.values()))

@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, Response
 
 from heedful.documents import FORMATS, document_of
 from heedful.errors import ServeError
+from heedful.search.lines import codes
 from heedful.search.translator import Translator
 from heedful.serve.fields import fields_of, gone
 from heedful.serve.texts import charge, holder_of, service_of
@@ -68,7 +69,8 @@ async def translate_file(request: Request) -> Response:
     def work(translator: Translator) -> bytes:
         taken = document_of(upload.content, suffix)
         charge(request, holder, taken.units)
-        return taken.filled(translator.translate(taken.units, options=model.options))
+        content = taken.filled(translator.translate(taken.units, options=model.options))
+        return taken.in_language(content, codes(translator.saved.description))
 
     content = await service.run(model, work, gone=lambda: gone(request))
     name = await asyncio.to_thread(request.app.state.ready.add, suffix, content)  # another process may keep it

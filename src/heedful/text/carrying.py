@@ -1,11 +1,11 @@
 """What must not be translated is carried through: taken out of a sentence before, and put back after.
 
-URLs, e-mail addresses, dates as 2026-11-16 or 16.11.2026, placeholders of programs, code, and words in letters that a
-model does not know, stand where a name could stand. The model is given a name instead (X1, X2, …), which it copies;
-where that fails they are treated as the rest is. Tags, emoji and unknown signs are left out, and put back beside the
-words they stood beside: the attention says what has become of these. Every piece comes back exactly once, and tags that
-were nested stay nested. Numbers and names are left to the model; what it gets wrong of them is carried in a second try
-(`heedful.text.second_try`). This module knows no model.
+URLs, e-mail addresses, dates as 2026-11-16 or 16.11.2026, feet and inches, weekdays as Mon–Fri, placeholders of
+programs, code, and words in letters that a model does not know, stand where a name could stand. The model is given a
+name instead (X1, X2, …), which it copies; where that fails they are treated as the rest is. Tags, emoji and unknown
+signs are left out, and put back beside the words they stood beside: the attention says what has become of these. Every
+piece comes back exactly once, and tags that were nested stay nested. Numbers and names are left to the model; what it
+gets wrong of them is carried in a second try (`heedful.text.second_try`). This module knows no model.
 """
 
 from __future__ import annotations
@@ -33,10 +33,17 @@ _WORDS = re.compile(
     r"(?:https?|ftp|file)://[^\s<>\"'“”«»`]*[^\s<>\"'“”«»`.,;:!?)\]}]|\bwww\.[^\s<>\"'“”«»`]*[^\s<>\"'“”«»`.,;:!?)\]}]"
     r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
     r"|(?<![\w.-])(?:\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?|\d{1,2}\.\d{1,2}\.\d{4})(?![\w-])"
+    r"|(?<![\w.,/'’′])\d{1,3}['’′]\s?\d{1,2}(?:\.\d+|½)?(?:[\"”″]|['’′]{2})(?!\w)"
     r"|(?<![\w./-])[\w./-]*(?:(?:\{\{[^{}\n]*\}\}|\$?\{[^{}\s]*\}"
     r"|%(?:\([^()\s]+\)|\d+\$)?[-+#0-9.]*(?:hh?|ll?|[jztL])?[sdifguxXc@](?![a-z])"
     r"|\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%)(?:[\w/-]|\.(?=\w))*)+"
 )
+_DAYS = {
+    "en": (r"(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)", ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")),
+    "de": (r"(?:Mo|Di|Mi|Do|Fr|Sa|So)", ("Mo", "Di", "Mi", "Do", "Fr", "Sa", "So")),
+}
+"""How weekdays are abbreviated."""
+_BETWEEN_DAYS = {"to": "bis", "and": "und", "or": "oder", "bis": "to", "und": "and", "oder": "or"}
 _TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)(?:\s[^<>]*)?(/?)>|&(?:[a-zA-Z]+|#\d+);")
 _CLOSING = ".,;:!?)\"'”“"
 """What may stand at the end of a word without being part of it."""
@@ -118,6 +125,27 @@ def _unknown(text: str, known: Known) -> Iterator[tuple[Span, bool]]:
             yield match.span(), bool(match[1])
 
 
+def weekdays(text: str, languages: Languages) -> list[Piece]:
+    """Abbreviated weekdays, two or more together, as the other language has them; alone, So and Sun are words.
+
+    >>> [(piece.text, piece.put) for piece in weekdays("Mo.–Fr. und Sa/So", ("de", "en"))]
+    [('Mo.–Fr.', 'Mon.–Fri.'), ('Sa/So', 'Sat/Sun')]
+    """
+    source, target = languages
+    if source not in _DAYS or target not in _DAYS or source == target:
+        return []
+    (day, own), (_, others) = _DAYS[source], _DAYS[target]
+    between = rf"(?:\s?[–—/&+-]\s?|,\s|\s(?:{'|'.join(_BETWEEN_DAYS)})\s)"
+    names = dict(zip(own, others, strict=True))
+
+    def other(match: re.Match[str]) -> str:
+        return _BETWEEN_DAYS.get(match[0]) or names[match[0][: len(own[0])]]
+
+    found = re.finditer(rf"(?<![\w.-])(?:{day}\.(?:{between}{day}\.)+|{day}(?:{between}{day})+)(?!\w)", text)
+    found = [match for match in found if not text.startswith("-", match.end())]
+    return [Piece(match[0], match.span(), True, re.sub(r"[^\W\d_]+", other, match[0])) for match in found]
+
+
 def plain(text: str, known: Known | None) -> str:
     """The text with typographic signs that are not known in their plain form."""
     if known is None or text.isascii():
@@ -142,6 +170,8 @@ class Passage:
     """Where `given` has words that were in capitals, as the rest of it was not."""
     is_text: bool = True
     """Whether there is anything to translate: not numbers and carried pieces alone."""
+    alone: str = ""
+    """What stands for it where there is not, if that is not the sentence itself."""
 
 
 def passage(
@@ -163,14 +193,15 @@ def passage(
     'Open X1 now.'
     """
     known = profile.source.knows if profile else None
-    given, at = "", 0
+    given, alone, at = "", "", 0
     words: list[tuple[str, str]] = []
     marks: list[tuple[Piece, int]] = []
     taken = {*NAME.findall(sentence)}
     free = (name for name in map("X{}".format, itertools.count(1)) if name not in taken)
-    for piece in pieces_of(sentence, known, also=also):
+    for piece in pieces_of(sentence, known, also=[*also, *weekdays(sentence, languages)]):
         begin, end = piece.span
         given += plain(sentence[at:begin], known)
+        alone += sentence[at:begin] + (piece.put or piece.text)
         at = end
         put = piece.put or (written(piece.text, languages=languages) if piece.is_word else piece.text)
         if piece.is_word and (names or piece in also):
@@ -184,6 +215,7 @@ def passage(
             given += " "
         marks.append((replace(piece, text=put), len(given)))
     given += plain(sentence[at:], known)
+    alone += sentence[at:]
     case, loud, ours = None, [], {name for name, _ in words}
     if profile is not None and profile.does_capitals is False:
         case = case_of(NAME.sub("", given), small=profile.source.small_words)
@@ -193,7 +225,8 @@ def passage(
         for begin, end in loud:
             given = given[:begin] + in_small_letters(given[begin:end], usual) + given[end:]
     is_text = _is_text(given, ours, profile)
-    return Passage(sentence, given, tuple(words), tuple(marks), case, tuple(loud), is_text)
+    alone = "" if is_text or alone == sentence else alone
+    return Passage(sentence, given, tuple(words), tuple(marks), case, tuple(loud), is_text, alone)
 
 
 def _is_text(given: str, names: Collection[str], profile: Profile | None) -> bool:

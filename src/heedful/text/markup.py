@@ -2,7 +2,8 @@
 
 Inside a unit white space is folded, tags of ours stand for its inline tags (`heedful.text.carrying` puts them back
 beside the words they stood beside), and names in braces for what is not to be translated: code, elements with
-``translate="no"`` or the class ``notranslate``, and those that somebody wants ignored. This module knows no model.
+``translate="no"`` or the class ``notranslate``, and those that somebody wants ignored. The values of attributes that
+people read are units too. This module knows no model.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
+
+from heedful.text.numbers import Languages
+from heedful.text.sentences import Span
 
 
 def _names(text: str) -> frozenset[str]:
@@ -26,6 +30,16 @@ _INLINE = _names(
 _OPAQUE = _names("code kbd samp var tt math svg script style textarea pre noscript template iframe object")
 """Elements whose contents are not text to be translated."""
 _SPACES = " \t\n\r\f"
+_READ = _names("alt title placeholder aria-label")
+"""Attributes that hold text."""
+_ATTRIBUTE = re.compile(
+    r"""(?<=[\s/"'])([^\s/>="']+)\s*=\s*("[^"]*"|'[^']*'|[^\s"'>][^\s>]*)"""  # all of it, so that none is found inside
+)
+_ROOT = re.compile(
+    r"""\ufeff?(?:\s|<!--.*?-->|<!(?!--)[^>]*>|<\?[^>]*>)*+(<html(?=[\s/])(?:[^>"']|"[^"]*"|'[^']*')*+>)""", re.I | re.S
+)
+_AMPERSAND = re.compile(r"&amp;(?![#\w]*;)")
+"""One that would be no entity: the model may have it as people write it."""
 _VOID = _names("area base br col embed hr img input link meta param source track wbr")
 
 
@@ -70,22 +84,51 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Markup:
-    """HTML taken apart: its units, and what stands around them."""
+class _Value:
+    """The value of an attribute."""
 
-    gaps: tuple[str, ...]
+    span: Span
+    """Where it stands in its tag, quotation marks included."""
+    unit: Unit
+    quote: str
+
+    def filled(self, translation: str) -> str:
+        escaped = {'"': "&quot;", "'": "&#39;"}[self.quote]
+        return self.quote + self.unit.filled(translation).replace(self.quote, escaped) + self.quote
+
+
+@dataclass(frozen=True)
+class Markup:
+    """HTML taken apart: its units, and what stands around them.
+
+    In its tags a name in braces, as `{{h:0}}`, stands for each value of an attribute that is translated.
+    """
+
+    _gaps: tuple[str, ...]
     _units: tuple[Unit, ...]
+    _values: tuple[_Value, ...]
+    _key: str
 
     @property
     def units(self) -> list[str]:
-        """What is to be translated."""
-        return [unit.text for unit in self._units]
+        """What is to be translated: the text, and then the values of attributes."""
+        return [unit.text for unit in (*self._units, *(value.unit for value in self._values))]
 
     def filled(self, translations: Sequence[str]) -> str:
         """The HTML with translations in the places of its units."""
-        first, *others = self.gaps
-        whole = zip(self._units, translations, others, strict=True)
-        return first + "".join(unit.filled(translation) + gap for unit, translation, gap in whole)
+        count = len(self._units)
+        values = [own.filled(said) for own, said in zip(self._values, translations[count:], strict=True)]
+        name = re.compile(rf"\{{\{{{self._key}:(\d+)\}}\}}")
+
+        def put(raw: str) -> str:
+            return name.sub(lambda match: values[int(match[1])], raw) if values else raw
+
+        first, *others = self._gaps
+        whole = put(first)
+        for unit, translation, gap in zip(self._units, translations[:count], others, strict=True):
+            own = replace(unit, tags=tuple(map(put, unit.tags)), kept=tuple(map(put, unit.kept)))
+            whole += own.filled(translation) + put(gap)
+        return whole
 
 
 def markup(source: str, *, ignored: Collection[str] = (), is_xml: bool = False) -> Markup:
@@ -93,12 +136,32 @@ def markup(source: str, *, ignored: Collection[str] = (), is_xml: bool = False) 
 
     >>> taken = markup("<p>Read <b>this</b> &amp; <code>x = 1</code>.</p>")
     >>> taken.units
-    ['Read <t0>this</t1> &amp; {{h0}}.']
-    >>> taken.filled(["Lies <t0>das</t1> &amp; {{h0}}."])
+    ['Read <t0>this</t1> & {{h0}}.']
+    >>> taken.filled(["Lies <t0>das</t1> & {{h0}}."])
     '<p>Lies <b>das</b> &amp; <code>x = 1</code>.</p>'
     """
     reader = _Reader(source, frozenset(name.lower() for name in ignored), is_xml=is_xml)
     return reader.taken_apart()
+
+
+def in_language(source: str, languages: Languages) -> str:
+    """HTML whose root says that it is in the first language, saying that it is in the second.
+
+    >>> in_language('<!doctype html>\\n<html lang="en-GB">', ("en", "de")), in_language("<html lang=fr>", ("en", "de"))
+    ('<!doctype html>\\n<html lang="de">', '<html lang=fr>')
+    """
+    own, other = languages
+    root = _ROOT.match(source)
+    if root is None or own is None or other is None:
+        return source
+    found = {match[1].lower(): match for match in _ATTRIBUTE.finditer(source, root.start(1), root.end(1))}
+    if "translate" in found and found["translate"][2].strip("\"'").lower() == "no":
+        return source
+    for match in sorted(found.values(), key=lambda match: -match.start()):
+        value = match[2].strip("\"'")
+        if match[1].lower() in ("lang", "xml:lang") and value.strip().lower().partition("-")[0] == own:
+            source = source[: match.start(2)] + match[2].replace(value, other) + source[match.end(2) :]
+    return source
 
 
 class _Reader(HTMLParser):
@@ -110,6 +173,11 @@ class _Reader(HTMLParser):
         self._lines = [0, *(match.end() for match in re.finditer("\n", source))]
         self._tokens: list[tuple[int, str, str, bool]] = []
         """Where each begins, what kind it is, the element's name or the text, and whether its contents are kept."""
+        self._key = "h"
+        while "{{" + self._key in source:
+            self._key += "h"
+        self._values: dict[int, list[_Value]] = {}
+        """Those of attributes that hold text, by where the token begins."""
         self.feed(source)
         self.close()
 
@@ -118,17 +186,38 @@ class _Reader(HTMLParser):
         self._tokens.append((self._lines[line - 1] + column, kind, what, kept))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        stays = self._stays(tag, attrs) or (tag in _OPAQUE and not self._is_xml)
+        self._add("void" if tag in _VOID and not self._is_xml else "begin", tag, stays)
+
+    def _stays(self, tag: str, attrs: list[tuple[str, str | None]]) -> bool:
+        """Whether somebody wants an element as it is; of any other the attributes are looked at."""
         given = dict(attrs)
         translated = given.get("translate")
         untranslated = translated is not None and translated.lower() == "no"
-        kept = untranslated or "notranslate" in (given.get("class") or "").split()
-        kept = kept or tag in self._ignored or (tag in _OPAQUE and not self._is_xml)
-        self._add("void" if tag in _VOID and not self._is_xml else "begin", tag, kept)
+        stays = untranslated or "notranslate" in (given.get("class") or "").split() or tag in self._ignored
+        if not stays and not self._is_xml:
+            self._find_values(attrs)
+        return stays
+
+    def _find_values(self, attrs: list[tuple[str, str | None]]) -> None:
+        """Note the values of a tag's attributes that hold text, where they stand as the parser read them."""
+        read = {name: value for name, value in reversed(attrs) if name in _READ}
+        found: list[_Value] = []
+        for match in _ATTRIBUTE.finditer(self.get_starttag_text() or "") if read else ():
+            value, quote = read.pop(match[1].lower(), None), match[2][0]
+            inside = match[2][1:-1] if quote in "\"'" else match[2]
+            if value and html.unescape(inside) == value and any(map(str.isalpha, value)):
+                unit = Unit(_AMPERSAND.sub("&", _escaped(value)), (), (), self._key)
+                found.append(_Value(match.span(2), unit, quote if quote in "\"'" else '"'))
+        if found:
+            line, column = self.getpos()
+            self._values[self._lines[line - 1] + column] = found
 
     def _is_inline(self, name: str) -> bool:
         return self._is_xml or name in _INLINE or name in self._ignored
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._stays(tag, attrs)
         self._add("void", tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -151,24 +240,24 @@ class _Reader(HTMLParser):
 
     def taken_apart(self) -> Markup:
         """The document, once it is read."""
-        key = "h"
-        while "{{" + key in self._source:
-            key += "h"
-        writer = _Writer(key)
+        writer = _Writer(self._key)
         begins = [begin for begin, *_ in self._tokens]
         ends = [*begins[1:], len(self._source)] if begins else []
         keeping: list[str] = []
-        kept_from = 0
+        kept_raw: list[str] = []
         for (begin, kind, name, kept), end in zip(self._tokens, ends, strict=True):
             raw = self._source[begin:end]
             if keeping:
+                kept_raw.append(raw)
                 keeping += [name] if kind == "begin" and name == keeping[0] else []
                 if kind == "end" and name == keeping[0]:
                     keeping.pop()
                 if not keeping:
-                    writer.keep(self._source[kept_from:end], inline=self._is_inline(name))
-            elif kind == "begin" and kept:
-                keeping, kept_from = [name], begin
+                    writer.keep("".join(kept_raw), inline=self._is_inline(name))
+                continue
+            raw = writer.named(raw, self._values.get(begin, ()))
+            if kind == "begin" and kept:
+                keeping, kept_raw = [name], [raw]
             elif kind in ("text", "entity"):
                 writer.add_text(html.unescape(raw), raw)
             elif kind != "other" and self._is_inline(name):
@@ -179,7 +268,7 @@ class _Reader(HTMLParser):
                 writer.end_unit()
                 writer.outside(raw)
         if keeping:
-            writer.keep(self._source[kept_from:], inline=False)
+            writer.keep("".join(kept_raw), inline=False)
         return writer.finished(self._source[: begins[0]] if begins else self._source)
 
 
@@ -190,12 +279,22 @@ class _Writer:
         self._key = key
         self._gaps: list[str] = [""]
         self._units: list[Unit] = []
+        self._values: list[_Value] = []
         self._begin()
 
     def _begin(self) -> None:
         self._text, self._raw = "", ""
         self._tags: list[str] = []
         self._kept: list[str] = []
+
+    def named(self, raw: str, values: Sequence[_Value]) -> str:
+        """A tag with names for the values of its attributes."""
+        parts, at = [], 0
+        for value in values:
+            parts += [raw[at : value.span[0]], f"{{{{{self._key}:{len(self._values)}}}}}"]
+            at = value.span[1]
+            self._values.append(value)
+        return "".join([*parts, raw[at:]])
 
     def add_text(self, text: str, raw: str) -> None:
         self._text += _escaped(text)
@@ -227,7 +326,7 @@ class _Writer:
             inside = self._text.strip(_SPACES)
             before, after = self._text[: self._text.index(inside)], self._text[len(self._text.rstrip(_SPACES)) :]
             self.outside(before)
-            folded = re.sub(f"[{_SPACES}]+", " ", inside)
+            folded = _AMPERSAND.sub("&", re.sub(f"[{_SPACES}]+", " ", inside))
             self._units.append(Unit(folded, tuple(self._tags), tuple(self._kept), self._key))
             self._gaps.append(after)
         self._begin()
@@ -235,7 +334,7 @@ class _Writer:
     def finished(self, before: str) -> Markup:
         self.end_unit()
         self._gaps[0] = before + self._gaps[0]
-        return Markup(tuple(self._gaps), tuple(self._units))
+        return Markup(tuple(self._gaps), tuple(self._units), tuple(self._values), self._key)
 
 
 def _escaped(text: str) -> str:

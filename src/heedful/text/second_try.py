@@ -18,6 +18,10 @@ from heedful.text.profile import Profile, Side
 from heedful.text.sentences import Span
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’](?!s\b)[^\W\d_]+)*")
+_NUMBER = re.compile(r"\b([Nn][Oo])\.\s?(\d\w*(?:[./-]\w+)*)")
+_NO, _NEIN = re.compile(r"\bno\b(?!\.\s?\d)", re.IGNORECASE), re.compile(r"\bnein\b", re.IGNORECASE)
+_AFTER_NUMBER = re.compile(r"\s(?!(?:is|was|has|had|will|can|must|of|in|on|at|for|to|from|and|or)\b)[a-z]")
+"""What counts follows: No. 5 people came."""
 _FEWEST_LETTERS, _MOST_LETTERS = 5, 40
 """Of a name: a shorter one is one letter away from too many words."""
 
@@ -44,6 +48,8 @@ def wrong(source: str, translation: str, *, languages: Languages, profile: Profi
     [('$1,299', '1.299 $')]
     """
     numbers, added = wrong_numbers(source, translation, languages=languages)
+    references = list(_denied_numbers(source, translation)) if languages == ("en", "de") else []
+    inside = {place for piece in references for place in range(*piece.span)}
     pieces = [
         Piece(
             one.text,
@@ -52,10 +58,21 @@ def wrong(source: str, translation: str, *, languages: Languages, profile: Profi
             written(one.text, source[: one.span[0]], source[one.span[1] :], languages=languages),
         )
         for one in numbers
-    ]
+        if one.span[0] not in inside
+    ] + references
     if profile is not None:
         pieces += [Piece(source[slice(*span)], span, True) for span in _wrong_names(source, translation, profile)]
     return Wrong(tuple(sorted(pieces, key=lambda piece: piece.span)), frozenset(added))
+
+
+def _denied_numbers(source: str, translation: str) -> Iterator[Piece]:
+    """The numbers as No. 2026/0417 of which the translation has made Nein, unless it may have been meant."""
+    if len(_NEIN.findall(translation)) <= len(_NO.findall(source)):
+        return
+    for match in _NUMBER.finditer(source):
+        begins = not any(map(str.isalnum, source[: match.start()]))
+        if not (begins and match[2].isdecimal() and _AFTER_NUMBER.match(source, match.end())):
+            yield Piece(match[0], match.span(), True, f"{'NR' if match[1].isupper() else 'Nr'}. {match[2]}")
 
 
 def _wrong_names(source: str, translation: str, profile: Profile) -> Iterator[Span]:

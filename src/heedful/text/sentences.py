@@ -96,13 +96,17 @@ def _spans(text: str, split: Split, whole: Sequence[Span]) -> Iterator[Span]:
             continue
         marks = _MARKS.match(text, begin, end)
         begin = marks.end() if marks else begin
-        for stop in [*sentence_ends(text, begin, end), end]:
-            for place in (*_clause_ends(text, begin, stop), stop):
-                before = bisect.bisect_left(inside, place)
-                if place == end or not before or whole[before - 1][1] <= place:
-                    emojis = _EMOJIS_BEFORE.match(text, begin, place)
-                    yield _stripped(text, emojis.end() if emojis and emojis[1].isupper() else begin, place)
-                    begin = place
+        # A tab separates cells, a name and its value, a command and its key.
+        tabs = [match.start() for match in re.finditer(r"\t", text[begin:end])]
+        cells = [begin, *(begin + tab for tab in tabs), end]
+        for cell, last in itertools.pairwise(cells):
+            for stop in [*sentence_ends(text, cell, last), last]:
+                for place in (*_clause_ends(text, max(begin, cell), stop), stop):
+                    before = bisect.bisect_left(inside, place)
+                    if place == end or not before or whole[before - 1][1] <= place:
+                        emojis = _EMOJIS_BEFORE.match(text, begin, place)
+                        yield _stripped(text, emojis.end() if emojis and emojis[1].isupper() else begin, place)
+                        begin = place
 
 
 def _stripped(text: str, begin: int, end: int) -> Span:
