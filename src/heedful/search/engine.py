@@ -310,13 +310,13 @@ class Engine:
         needed = any(placed is not None and placed.last_step > self._steps for placed in self._inside)
         if not self._looks or (needed and len(self._looks) <= in_flight):
             return
-        number, copied = self._looks.popleft()
-        (done,) = copied.read()
-        finished = [
-            (slot, placed)
-            for slot, placed in enumerate(self._inside)
-            if placed is not None and placed.first_step <= number and done[slot]
-        ]
+        inside = [(slot, placed) for slot, placed in enumerate(self._inside) if placed is not None]
+        if needed:
+            number, copied = self._looks.popleft()
+            (done,) = (flags.tolist() for flags in copied.read())
+            finished = [(slot, placed) for slot, placed in inside if placed.first_step <= number and done[slot]]
+        else:  # all are at their limits: their hypotheses are asked for before the last step has been taken
+            finished = inside
         if finished:
             self._found = [one.sentence for _, one in finished], self._ended([slot for slot, _ in finished])
             for slot, _ in finished:
