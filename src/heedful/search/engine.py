@@ -127,7 +127,7 @@ class Engine:
         """Every sentence with its hypotheses, best first, as they are finished; best when neighbours are alike."""
         waiting = list(reversed(sentences))
         try:
-            while waiting or self.inside:
+            while waiting or self._found or any(self._inside):
                 yield from self.turn([waiting.pop() for _ in range(self.room(len(waiting)))])
         finally:
             self._drop(self.inside)  # nobody waits for them any more
@@ -202,7 +202,8 @@ class Engine:
         free = [slot for slot, placed in enumerate(self._inside) if placed is None][: len(sentences)]
         for takes in (self._scorer, self._drafter) if self._drafter else (self._scorer,):
             takes.place(torch.tensor(free), [sentence.source for sentence in sentences])
-        limits = [self._limit(sentence) for sentence in sentences]
+        limit = functools.cache(self._limit)  # few differ
+        limits = [limit(len(sentence.source), sentence.limit) for sentence in sentences]
         self._begin(free, sentences, limits)
         for slot, sentence, limit in zip(free, sentences, limits, strict=True):
             self._inside[slot] = _Placed(sentence, self._steps + 1, self._steps + limit + 1)
@@ -222,9 +223,9 @@ class Engine:
                     tensor[slot] = tensor[last]
                 self._inside[slot], self._inside[last] = self._inside[last], None
 
-    def _limit(self, sentence: Sentence) -> int:
-        limit = self._options.limit(len(sentence.source))
-        return min(limit, sentence.limit or self._positions, self._positions - 1 - self._options.drafts)
+    def _limit(self, source_length: int, own: int | None) -> int:
+        limit = self._options.limit(source_length)
+        return min(limit, own or self._positions, self._positions - 1 - self._options.drafts)
 
     def _empty(self, slots: int) -> Hypotheses:
         """Slots without sentences."""
@@ -269,7 +270,7 @@ class Engine:
         new: list[tuple[Tensor, Any]] = [
             (state.limit, limits),
             (state.n_best, [sentence.n_best or options.n_best for sentence in sentences]),
-            (state.spelled, beams * np.array([[sentence.begins] for sentence in sentences])),
+            (state.spelled, beams * np.array([sentence.begins for sentence in sentences])[:, None]),
             (state.rows[:, :, 0], beams * np.arange(options.beams)),
         ]
         if any(sentence.prefix for sentence in sentences):
