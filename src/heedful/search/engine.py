@@ -19,14 +19,14 @@ import torch
 from torch import Tensor
 
 from heedful.model.devices import Captures, current
-from heedful.search.beam_search import Hypotheses, advance_beams, advance_samples, uniform_numbers
+from heedful.search.beam_search import Hypotheses, advance_beams, advance_samples, begin_in_slots, uniform_numbers
 from heedful.search.cuda_steps import MOST_BEAMS, AdvanceByKernels
 from heedful.search.drafts import Drafter, advance_along_drafts, drafted_ids, place_drafts
 from heedful.search.options import SearchOptions
 from heedful.search.required import MOST_AVOIDED, RequiredShape, required_tables
 from heedful.search.sentence import Hypothesis, Sentence
 from heedful.search.spelling import Constraint, Spelling
-from heedful.symbols import PAD, START
+from heedful.symbols import PAD
 
 _IN_FLIGHT = {"cpu": 0, "cuda": 1}
 """Steps that the device has still to take when the host asks what an earlier one has finished."""
@@ -122,6 +122,8 @@ class Engine:
         self._advance = self._chosen_advance()
         self._captures = captures
         self._whole_step = functools.partial(self._step, self._state) if captures is None else None
+        self._new = torch.zeros(4, slots, dtype=torch.long, device=scorer.device)
+        self._begin_new: Callable[[], None] | None = None
 
     def run(self, sentences: Sequence[Sentence]) -> Iterator[tuple[Sentence, list[Hypothesis]]]:
         """Every sentence with its hypotheses, best first, as they are finished; best when neighbours are alike."""
@@ -254,25 +256,24 @@ class Engine:
         )
 
     def _begin(self, free: list[int], sentences: Sequence[Sentence], limits: list[int]) -> None:
-        """Put new sentences into these slots: one live hypothesis each that holds the start symbol alone.
-
-        Of what lay there before, what is beyond the length of a hypothesis stays: nobody reads it.
-        """
-        state, options, count, slots = self._state, self._options, len(sentences), self._on_device(free)
-        for tensor in (state.log_probability, state.ended_score, state.ended_log_probability):
-            tensor.index_fill_(0, slots, -torch.inf)
-        for tensor in (state.length, state.progress, state.done, state.prefix):
-            tensor.index_fill_(0, slots, 0)
-        state.ids[:, :, 0].index_fill_(0, slots, START)
-        # Samples do not compete: every beam begins.
-        (state.log_probability if options.method == "sample" else state.log_probability[:, :1]).index_fill_(0, slots, 0)
-        beams = np.ones((count, options.beams), np.int64)
-        new: list[tuple[Tensor, Any]] = [
-            (state.limit, limits),
-            (state.n_best, [sentence.n_best or options.n_best for sentence in sentences]),
-            (state.spelled, beams * np.array([sentence.begins for sentence in sentences])[:, None]),
-            (state.rows[:, :, 0], beams * np.arange(options.beams)),
-        ]
+        """Put new sentences into these slots."""
+        state, options = self._state, self._options
+        n_best = [sentence.n_best or options.n_best for sentence in sentences]
+        numbers = np.array([free, limits, n_best, [sentence.begins for sentence in sentences]])
+        if self._captures is None:
+            slots = self._on_device(numbers)
+            begin_in_slots(state, slots, options)
+            slots = slots[0]
+        else:
+            # The graph's shapes are those of all slots: where there are fewer sentences, the last is said again.
+            every = numbers[:, np.minimum(np.arange(self.slots), len(sentences) - 1)]
+            self._new.copy_(torch.from_numpy(every), non_blocking=True)
+            if self._begin_new is None:
+                begin = functools.partial(begin_in_slots, state, self._new, options)
+                self._begin_new = self._captures(begin, keep=state.tensors)
+            self._begin_new()
+            slots = self._new[0, : len(sentences)]
+        new: list[tuple[Tensor, Any]] = []
         if any(sentence.prefix for sentence in sentences):
             new.append((state.prefix, _padded([(PAD, *s.prefix) for s in sentences], self._positions)))
         if options.method == "sample":
@@ -348,8 +349,8 @@ class Engine:
             return AdvanceByKernels(options, positions=self._positions, device=device)
         return advance_beams if options.method == "beam" else advance_samples
 
-    def _on_device(self, slots: list[int]) -> Tensor:
-        return torch.tensor(slots).to(self._scorer.device, non_blocking=True)
+    def _on_device(self, numbers: list[int] | np.ndarray) -> Tensor:
+        return torch.as_tensor(numbers).to(self._scorer.device, non_blocking=True)
 
     def _step(self, state: Hypotheses, reach: int | None = None) -> None:
         if self._drafter is not None:
