@@ -374,18 +374,20 @@ def _padded(rows: Sequence[tuple[int, ...]], width: int) -> np.ndarray:
 def _hypotheses(copied: _OnHost, wanted: list[int]) -> list[list[Hypothesis]]:
     """Of each slot so many finished hypotheses at most, best first."""
     score, log_probability, length, rows, ids = copied.read()
-    order = np.argsort(-score, axis=1, kind="stable")[:, : max(wanted)]
-    rows = np.take_along_axis(rows, order[..., None], 1)
-    ids = np.take_along_axis(ids, rows, 1)
-    scores, sums, lengths = (np.take_along_axis(one, order, 1).tolist() for one in (score, log_probability, length))
-    return [
-        [
-            Hypothesis(ids[slot, place, 1 : n + 1], sums[slot][place], scores[slot][place], rows[slot, place, : n + 1])
-            for place, n in enumerate(lengths[slot][:most])
-            if scores[slot][place] > -math.inf
-        ]
-        for slot, most in enumerate(wanted)
+    slots = np.arange(len(score))[:, None]
+    order = np.argsort(-score, axis=1, kind="stable")[:, : max(1, *wanted)]
+    rows = rows[slots, order]
+    words = ids[slots[..., None], rows, np.arange(ids.shape[2])][..., 1:]
+    # One loop over all: of each sentence so many in a row, among them places where nothing has ended.
+    numbers = (one[slots, order].ravel().tolist() for one in (length, log_probability, score))
+    every = zip(*(table.reshape(-1, table.shape[2]) for table in (words, rows)), *numbers, strict=True)
+    found = [
+        Hypothesis(ids_T[:count], log_probability, score, rows_T[: count + 1]) if score > -math.inf else None
+        for ids_T, rows_T, count, log_probability, score in every
     ]
+    width = order.shape[1]
+    own = (found[slot * width : slot * width + min(most, width)] for slot, most in enumerate(wanted))
+    return [[one for one in some if one is not None] for some in own]
 
 
 def _hypothesis(ids_WT: np.ndarray, path: np.ndarray, log_probability: float, score: float) -> Hypothesis:
