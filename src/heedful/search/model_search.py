@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -311,7 +312,11 @@ def _free_memory(device: torch.device) -> int | None:
 
 
 def _class(sentence: Sentence) -> int:
-    length = len(sentence.source) + 1
+    return _class_of(len(sentence.source) + 1)
+
+
+@functools.cache
+def _class_of(length: int) -> int:
     place = bisect.bisect_left(_CLASSES, length)
     return _CLASSES[place] if place < len(_CLASSES) else -(-length // _CLASSES[-1]) * _CLASSES[-1]
 
