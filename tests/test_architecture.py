@@ -39,7 +39,7 @@ CEILINGS = {
     "export": (4, 480),
     "planning": (6, 1105),
     "training": (12, 1995),
-    "search": (22, 4540),
+    "search": (22, 4570),
     "runs": (10, 1555),
     "prepare": (8, 1325),
     "model": (16, 2040),

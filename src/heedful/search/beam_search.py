@@ -26,7 +26,7 @@ from heedful.data import noise
 from heedful.search.options import SearchOptions
 from heedful.search.required import RequiredTables, addition, after, in_turns, lacking
 from heedful.search.spelling import BEGIN, Constraint, Spelling
-from heedful.symbols import END, PAD
+from heedful.symbols import END, PAD, START
 
 CHUNK = 128
 FEWEST = 8
@@ -88,6 +88,28 @@ class Hypotheses:
     def last_ids(self) -> Tensor:
         """The last id of each live hypothesis: what the model is given next."""
         return self.ids.gather(2, self.length[:, None, None].expand(-1, self.ids.size(1), 1)).squeeze(2)
+
+
+def begin_in_slots(state: Hypotheses, new: Tensor, options: SearchOptions) -> None:
+    """Let sentences begin: one live hypothesis each that holds the start symbol alone.
+
+    ``new``, [4, sentences]: their slots, limits, how many hypotheses are wanted, and the states in which outputs begin.
+    Of what lay there before, what is beyond the length of a hypothesis stays: nobody reads it.
+    """
+    slots, limit, n_best, begins = new
+    for tensor in (state.log_probability, state.ended_score, state.ended_log_probability):
+        tensor.index_fill_(0, slots, -torch.inf)
+    for tensor in (state.length, state.progress, state.done, state.prefix):
+        tensor.index_fill_(0, slots, 0)
+    state.ids[:, :, 0].index_fill_(0, slots, START)
+    # Samples do not compete: every beam begins.
+    begun = state.log_probability if options.method == "sample" else state.log_probability[:, :1]
+    begun.index_fill_(0, slots, 0)
+    beams = torch.arange(options.beams, device=new.device)
+    for tensor, values in ((state.limit, limit), (state.n_best, n_best)):
+        tensor.index_copy_(0, slots, values)
+    for tensor, values in ((state.spelled, begins[:, None]), (state.rows[:, :, 0], beams)):
+        tensor.index_copy_(0, slots, values.expand(len(slots), options.beams))
 
 
 def advance_beams(state: Hypotheses, logits_BWV: Tensor, options: SearchOptions, spelling: Constraint) -> None:

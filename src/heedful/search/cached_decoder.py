@@ -98,8 +98,8 @@ class CachedDecoder:
         self._source_length_B = torch.ones(slots + 1, dtype=torch.long, device=self.device)
         given = {"encoded": self._encoded, "half": half}
         self._by_kernels = LayersByKernels(model, self._layers, **given) if has_kernels(weight) else None
-        self._next_ids = torch.full((encoded_together, source_positions), PAD, device=self.device)
-        self._next_slots = torch.zeros(encoded_together, dtype=torch.long, device=self.device)
+        # The ids and, last, the slots of the sources that are encoded next: in one piece, since a copy has its price.
+        self._next = torch.full((encoded_together * (source_positions + 1),), PAD, device=self.device)
 
     def place(self, slots: Tensor, sources: Sequence[np.ndarray]) -> None:
         """Encode new sources (ids without control ids) into these slots."""
@@ -113,11 +113,11 @@ class CachedDecoder:
             some = sources[begin : begin + self._encoded_together]
             missing = self._encoded_together - len(some)
             ids = padded_ids([*some, *[np.empty(0, np.int64)] * missing], self.source_positions)
-            self._next_ids.copy_(torch.from_numpy(ids), non_blocking=True)
-            into = F.pad(slots[begin : begin + len(some)], (0, missing), value=self.slots)  # one that nobody reads
-            self._next_slots.copy_(into, non_blocking=True)
+            into = [*slots[begin : begin + len(some)].tolist(), *[self.slots] * missing]  # the last is read by nobody
+            self._next.copy_(torch.from_numpy(np.concatenate([ids.ravel(), np.array(into)])), non_blocking=True)
             if self._put_next is None:
-                put_next = functools.partial(self._put, self._next_ids, self._next_slots)
+                next_ids, next_slots = self._next.split([ids.size, len(into)])
+                put_next = functools.partial(self._put, next_ids.view(ids.shape), next_slots)
                 self._put_next = self._captures(put_next, keep=()) if self._captures else put_next
             self._put_next()
 

@@ -19,14 +19,14 @@ import torch
 from torch import Tensor
 
 from heedful.model.devices import Captures, current
-from heedful.search.beam_search import Hypotheses, advance_beams, advance_samples, uniform_numbers
+from heedful.search.beam_search import Hypotheses, advance_beams, advance_samples, begin_in_slots, uniform_numbers
 from heedful.search.cuda_steps import MOST_BEAMS, AdvanceByKernels
 from heedful.search.drafts import Drafter, advance_along_drafts, drafted_ids, place_drafts
 from heedful.search.options import SearchOptions
 from heedful.search.required import MOST_AVOIDED, RequiredShape, required_tables
 from heedful.search.sentence import Hypothesis, Sentence
 from heedful.search.spelling import Constraint, Spelling
-from heedful.symbols import PAD, START
+from heedful.symbols import PAD
 
 _IN_FLIGHT = {"cpu": 0, "cuda": 1}
 """Steps that the device has still to take when the host asks what an earlier one has finished."""
@@ -122,12 +122,14 @@ class Engine:
         self._advance = self._chosen_advance()
         self._captures = captures
         self._whole_step = functools.partial(self._step, self._state) if captures is None else None
+        self._new = torch.zeros(4, slots, dtype=torch.long, device=scorer.device)
+        self._begin_new: Callable[[], None] | None = None
 
     def run(self, sentences: Sequence[Sentence]) -> Iterator[tuple[Sentence, list[Hypothesis]]]:
         """Every sentence with its hypotheses, best first, as they are finished; best when neighbours are alike."""
         waiting = list(reversed(sentences))
         try:
-            while waiting or self.inside:
+            while waiting or self._found or any(self._inside):
                 yield from self.turn([waiting.pop() for _ in range(self.room(len(waiting)))])
         finally:
             self._drop(self.inside)  # nobody waits for them any more
@@ -202,7 +204,8 @@ class Engine:
         free = [slot for slot, placed in enumerate(self._inside) if placed is None][: len(sentences)]
         for takes in (self._scorer, self._drafter) if self._drafter else (self._scorer,):
             takes.place(torch.tensor(free), [sentence.source for sentence in sentences])
-        limits = [self._limit(sentence) for sentence in sentences]
+        limit = functools.cache(self._limit)  # few differ
+        limits = [limit(len(sentence.source), sentence.limit) for sentence in sentences]
         self._begin(free, sentences, limits)
         for slot, sentence, limit in zip(free, sentences, limits, strict=True):
             self._inside[slot] = _Placed(sentence, self._steps + 1, self._steps + limit + 1)
@@ -222,9 +225,9 @@ class Engine:
                     tensor[slot] = tensor[last]
                 self._inside[slot], self._inside[last] = self._inside[last], None
 
-    def _limit(self, sentence: Sentence) -> int:
-        limit = self._options.limit(len(sentence.source))
-        return min(limit, sentence.limit or self._positions, self._positions - 1 - self._options.drafts)
+    def _limit(self, source_length: int, own: int | None) -> int:
+        limit = self._options.limit(source_length)
+        return min(limit, own or self._positions, self._positions - 1 - self._options.drafts)
 
     def _empty(self, slots: int) -> Hypotheses:
         """Slots without sentences."""
@@ -253,25 +256,24 @@ class Engine:
         )
 
     def _begin(self, free: list[int], sentences: Sequence[Sentence], limits: list[int]) -> None:
-        """Put new sentences into these slots: one live hypothesis each that holds the start symbol alone.
-
-        Of what lay there before, what is beyond the length of a hypothesis stays: nobody reads it.
-        """
-        state, options, count, slots = self._state, self._options, len(sentences), self._on_device(free)
-        for tensor in (state.log_probability, state.ended_score, state.ended_log_probability):
-            tensor.index_fill_(0, slots, -torch.inf)
-        for tensor in (state.length, state.progress, state.done, state.prefix):
-            tensor.index_fill_(0, slots, 0)
-        state.ids[:, :, 0].index_fill_(0, slots, START)
-        # Samples do not compete: every beam begins.
-        (state.log_probability if options.method == "sample" else state.log_probability[:, :1]).index_fill_(0, slots, 0)
-        beams = np.ones((count, options.beams), np.int64)
-        new: list[tuple[Tensor, Any]] = [
-            (state.limit, limits),
-            (state.n_best, [sentence.n_best or options.n_best for sentence in sentences]),
-            (state.spelled, beams * np.array([[sentence.begins] for sentence in sentences])),
-            (state.rows[:, :, 0], beams * np.arange(options.beams)),
-        ]
+        """Put new sentences into these slots."""
+        state, options = self._state, self._options
+        n_best = [sentence.n_best or options.n_best for sentence in sentences]
+        numbers = np.array([free, limits, n_best, [sentence.begins for sentence in sentences]])
+        if self._captures is None:
+            slots = self._on_device(numbers)
+            begin_in_slots(state, slots, options)
+            slots = slots[0]
+        else:
+            # The graph's shapes are those of all slots: where there are fewer sentences, the last is said again.
+            every = numbers[:, np.minimum(np.arange(self.slots), len(sentences) - 1)]
+            self._new.copy_(torch.from_numpy(every), non_blocking=True)
+            if self._begin_new is None:
+                begin = functools.partial(begin_in_slots, state, self._new, options)
+                self._begin_new = self._captures(begin, keep=state.tensors)
+            self._begin_new()
+            slots = self._new[0, : len(sentences)]
+        new: list[tuple[Tensor, Any]] = []
         if any(sentence.prefix for sentence in sentences):
             new.append((state.prefix, _padded([(PAD, *s.prefix) for s in sentences], self._positions)))
         if options.method == "sample":
@@ -310,13 +312,13 @@ class Engine:
         needed = any(placed is not None and placed.last_step > self._steps for placed in self._inside)
         if not self._looks or (needed and len(self._looks) <= in_flight):
             return
-        number, copied = self._looks.popleft()
-        (done,) = copied.read()
-        finished = [
-            (slot, placed)
-            for slot, placed in enumerate(self._inside)
-            if placed is not None and placed.first_step <= number and done[slot]
-        ]
+        inside = [(slot, placed) for slot, placed in enumerate(self._inside) if placed is not None]
+        if needed:
+            number, copied = self._looks.popleft()
+            (done,) = (flags.tolist() for flags in copied.read())
+            finished = [(slot, placed) for slot, placed in inside if placed.first_step <= number and done[slot]]
+        else:  # all are at their limits: their hypotheses are asked for before the last step has been taken
+            finished = inside
         if finished:
             self._found = [one.sentence for _, one in finished], self._ended([slot for slot, _ in finished])
             for slot, _ in finished:
@@ -347,8 +349,8 @@ class Engine:
             return AdvanceByKernels(options, positions=self._positions, device=device)
         return advance_beams if options.method == "beam" else advance_samples
 
-    def _on_device(self, slots: list[int]) -> Tensor:
-        return torch.tensor(slots).to(self._scorer.device, non_blocking=True)
+    def _on_device(self, numbers: list[int] | np.ndarray) -> Tensor:
+        return torch.as_tensor(numbers).to(self._scorer.device, non_blocking=True)
 
     def _step(self, state: Hypotheses, reach: int | None = None) -> None:
         if self._drafter is not None:
@@ -372,18 +374,20 @@ def _padded(rows: Sequence[tuple[int, ...]], width: int) -> np.ndarray:
 def _hypotheses(copied: _OnHost, wanted: list[int]) -> list[list[Hypothesis]]:
     """Of each slot so many finished hypotheses at most, best first."""
     score, log_probability, length, rows, ids = copied.read()
-    order = np.argsort(-score, axis=1, kind="stable")[:, : max(wanted)]
-    rows = np.take_along_axis(rows, order[..., None], 1)
-    ids = np.take_along_axis(ids, rows, 1)
-    scores, sums, lengths = (np.take_along_axis(one, order, 1).tolist() for one in (score, log_probability, length))
-    return [
-        [
-            Hypothesis(ids[slot, place, 1 : n + 1], sums[slot][place], scores[slot][place], rows[slot, place, : n + 1])
-            for place, n in enumerate(lengths[slot][:most])
-            if scores[slot][place] > -math.inf
-        ]
-        for slot, most in enumerate(wanted)
+    slots = np.arange(len(score))[:, None]
+    order = np.argsort(-score, axis=1, kind="stable")[:, : max(1, *wanted)]
+    rows = rows[slots, order]
+    words = ids[slots[..., None], rows, np.arange(ids.shape[2])][..., 1:]
+    # One loop over all: of each sentence so many in a row, among them places where nothing has ended.
+    numbers = (one[slots, order].ravel().tolist() for one in (length, log_probability, score))
+    every = zip(*(table.reshape(-1, table.shape[2]) for table in (words, rows)), *numbers, strict=True)
+    found = [
+        Hypothesis(ids_T[:count], log_probability, score, rows_T[: count + 1]) if score > -math.inf else None
+        for ids_T, rows_T, count, log_probability, score in every
     ]
+    width = order.shape[1]
+    own = (found[slot * width : slot * width + min(most, width)] for slot, most in enumerate(wanted))
+    return [[one for one in some if one is not None] for some in own]
 
 
 def _hypothesis(ids_WT: np.ndarray, path: np.ndarray, log_probability: float, score: float) -> Hypothesis:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -251,17 +252,16 @@ class ModelSearch:
         for prefix in {sentence.prefix for sentence in sentences}:
             if not spelling.allows(prefix):
                 raise SearchError("the prefix holds a text that is forbidden, or U+FFFD: no output can hold that")
-        for sentence in sentences:
-            length = len(sentence.source) + 1
+        # Few differ in what matters here, of a thousand sentences.
+        for source, prefix, own in dict.fromkeys((len(s.source), len(s.prefix), s.limit) for s in sentences):
+            length = source + 1
             if most is not None and length > most:
                 raise SearchError(
                     f"a source of {length} subwords, its end included, but this model's learned positions end at {most}"
                 )
-            limit = min(self._limit(length - 1, options), sentence.limit or _MOST_POSITIONS)
-            if len(sentence.prefix) > limit:
-                raise SearchError(
-                    f"a prefix of {len(sentence.prefix)} subwords, but the output may have {limit} at most"
-                )
+            limit = min(self._limit(source, options), own or _MOST_POSITIONS)
+            if prefix > limit:
+                raise SearchError(f"a prefix of {prefix} subwords, but the output may have {limit} at most")
 
 
 def in_half_precision(model: Transformer) -> Transformer:
@@ -312,7 +312,11 @@ def _free_memory(device: torch.device) -> int | None:
 
 
 def _class(sentence: Sentence) -> int:
-    length = len(sentence.source) + 1
+    return _class_of(len(sentence.source) + 1)
+
+
+@functools.cache
+def _class_of(length: int) -> int:
     place = bisect.bisect_left(_CLASSES, length)
     return _CLASSES[place] if place < len(_CLASSES) else -(-length // _CLASSES[-1]) * _CLASSES[-1]
 
