@@ -96,6 +96,7 @@ class Plan:
     output: Path
     sets: dict[str, Path]
     """The trees to validate and to score on: dev, and test if it is asked for."""
+    preset: str
     settings: list[str]
 
     def result(self, trees: int, name: str) -> Path:
@@ -142,7 +143,7 @@ def score_share(trees: list[Tree], plan: Plan) -> None:
         command = [sys.executable, "-m", "benchmarks.pcfg", *map(str, given)]
         grammars.append(subprocess.Popen(command, stdout=subprocess.DEVNULL))
     settings = [part for setting in plan.settings for part in ("--set", setting)]
-    asked = ["--preset", "parser-small", "--output", run, "--resume", *settings]
+    asked = ["--preset", plan.preset, "--output", run, "--resume", *settings]
     heedful("train", corpus, *asked, log=folder / "log")
     if any(grammar.wait() for grammar in grammars):
         raise SystemExit(f"the PCFG of {len(trees):,} trees failed")
@@ -172,7 +173,8 @@ def main() -> None:
     options.add_argument("--output", type=Path, required=True)
     options.add_argument("--shares", nargs="+", type=float, default=[1.0, 0.5, 0.25, 0.1])
     options.add_argument("--at-once", type=int, default=4, help="runs that share the GPU")
-    options.add_argument("--set", nargs="+", default=[], help="settings on top of the preset parser-small")
+    options.add_argument("--preset", default="parser-medium")
+    options.add_argument("--set", nargs="+", default=[], help="settings on top of the preset")
     options.add_argument("--test", action="store_true", help="score the test set too")
     options.add_argument("--miniature", action="store_true", help="everything tiny: a few trees, a few steps")
     given = options.parse_args()
@@ -181,7 +183,7 @@ def main() -> None:
     parts = {name: treebank(given.data, name, given.output, miniature=given.miniature) for name in names}
     trees = read_trees(parts.pop("train"))
     random.Random(1).shuffle(trees)
-    plan = Plan(given.output, parts, [*(_TINY if given.miniature else ()), *given.set])
+    plan = Plan(given.output, parts, given.preset, [*(_TINY if given.miniature else ()), *given.set])
     print("| trees | set | F1 | complete match | tagging | well-formed | unconstrained: F1 | well-formed | PCFG: F1 |")
     print("|---:|---|---:|---:|---:|---:|---:|---:|---:|", flush=True)
     with ThreadPoolExecutor(given.at_once) as pool:

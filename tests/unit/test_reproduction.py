@@ -216,18 +216,23 @@ def test_true_operations_are_those_of_every_batch_of_the_run(tmp_path: Path) -> 
     assert table2.training_cost(record).true_flops == pytest.approx(exact, rel=0.03)
 
 
-def parsed(trees: int | None, f1: float, kind: str = "Transformer", scored_on: str = "dev") -> table4.Parsed:
-    return table4.Parsed("run", kind, "", trees, scored_on, 9, [Score("precision", 1.0, "s"), Score("F1", f1, "s")])
+def parsed(
+    trees: int | None, f1: float, kind: str = "Transformer", scored_on: str = "dev", steps: int | None = None
+) -> table4.Parsed:
+    scores = [Score("precision", 1.0, "s"), Score("F1", f1, "s")]
+    return table4.Parsed("run", kind, "", trees, scored_on, 9, scores, steps=steps)
 
 
 def test_a_learning_curve_has_a_line_for_each_parser_and_test_set() -> None:
     found = [parsed(40, 70.0), parsed(10, 50.0), parsed(10, 30.0, "PCFG"), parsed(40, 71.0, scored_on="test")]
+    found += [parsed(40, 75.0, steps=20_000)]
     chart = table4._chart([*found, parsed(None, 99.0)])
     assert chart is not None
     assert {one.name: one.points for one in chart.series} == {
         "Transformer, dev": [(10, 50.0), (40, 70.0)],
         "PCFG, dev": [(10, 30.0)],
         "Transformer, test": [(40, 71.0)],
+        "Transformer, 20,000 steps, dev": [(40, 75.0)],
     }
     assert table4._chart([parsed(10, 50.0), parsed(10, 60.0, "PCFG")]) is None  # one size is no curve
 

@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 
 _TITLE, _ROW = 26.0, 17.0
 _COLUMNS = 3
+_LETTER = 6.3
+"""About as wide as one of a name."""
 _DASHES = {"plan": (0, (5, 4))}
 
 
 def chart_picture(chart: Chart) -> str:
     """The chart with its title above and a legend in columns."""
     named = [one for one in chart.series if one.name and one.points]
-    columns = _COLUMNS if len(named) > 2 else 2
+    room = int(WIDTH // (28 + _LETTER * max((len(one.name) for one in named), default=0)))
+    columns = max(1, min(_COLUMNS if len(named) > 2 else 2, room))
     rows = math.ceil(len(named) / columns)
     below = chart.note.splitlines()
     height = _TITLE + _ROW * rows + HEIGHT + _ROW * len(below)

@@ -139,7 +139,10 @@ def _trained_on(record: RunRecord) -> tuple[str, int | None]:
 
 def page(records: Sequence[Record]) -> Page:
     """The paper's rows, ours, and a curve where there are treebanks of several sizes."""
-    systems = [one for record in records for one in record.rows("systems", Parsed)]
+    systems: list[Parsed] = []
+    for one in (one for record in records for one in record.rows("systems", Parsed)):
+        if one not in systems:  # a baseline stands beside each run that it was given for
+            systems.append(one)
     signatures = {score.signature for one in systems for score in one.scores[:1]}
     text = [
         "# Table 4: English constituency parsing\n",
@@ -183,11 +186,12 @@ def _value(scores: dict[str, Score], name: str) -> str:
 
 
 def _chart(systems: Sequence[Parsed]) -> Chart | None:
-    """F1 against the trees of the treebank: a line for each kind of parser and each test set."""
+    """F1 against the trees of the treebank: a line for each kind of parser, so many steps, and each test set."""
     lines: dict[str, list[tuple[float, float]]] = {}
     for one in systems:
         if one.trees:
-            points = lines.setdefault(f"{one.kind}, {one.scored_on}", [])
+            steps = f", {one.steps:,} steps" if one.steps else ""
+            points = lines.setdefault(f"{one.kind}{steps}, {one.scored_on}", [])
             points += [(one.trees, score.value) for score in one.scores if score.name == "F1"]
     if len({place for points in lines.values() for place, _ in points}) < 2:
         return None
