@@ -38,7 +38,7 @@ CEILINGS = {
     "report": (11, 1760),
     "export": (4, 480),
     "planning": (6, 1105),
-    "training": (12, 1995),
+    "training": (12, 2015),
     "search": (22, 4570),
     "runs": (10, 1555),
     "prepare": (8, 1325),

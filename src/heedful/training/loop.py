@@ -92,7 +92,7 @@ class Loop:
         if checkpoint is not None:
             model = self._trainer.model
             load_weights(model, checkpoint.model, where=f"the checkpoint of step {checkpoint.step}")
-            load_optimizer(self._trainer.optimizer, model, checkpoint.optimizer)
+            load_optimizer(self._trainer.optimizer, checkpoint.optimizer)
             self._announce_changes(checkpoint.state.get("environment"))
 
     def run(self) -> LoopState:
@@ -281,7 +281,7 @@ class Loop:
             state["environment"] = self._environment
             weights, moments = (
                 {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-                for tensors in (model.state_dict(), optimizer_tensors(self._trainer.optimizer, model))
+                for tensors in (model.state_dict(), optimizer_tensors(self._trainer.optimizer))
             )
             checkpoint = Checkpoint(self._progress.step, weights, moments, state, scheduled)
             write_checkpoint(self._task.run, checkpoint)
