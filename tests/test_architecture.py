@@ -42,7 +42,7 @@ CEILINGS = {
     "search": (22, 4570),
     "runs": (10, 1555),
     "prepare": (8, 1325),
-    "model": (16, 2040),
+    "model": (15, 2040),
     "data": (6, 1005),
     "documents": (4, 535),
     "text": (15, 3060),
