@@ -19,7 +19,7 @@ from heedful.planning import fit, probe
 from heedful.planning.fit import fitted_run
 from heedful.presets import parameter_count
 from heedful.runs.descriptions import read_run, read_status
-from heedful.runs.models import read_model
+from heedful.runs.saved import read_model
 
 CPU = torch.device("cpu")
 

@@ -17,8 +17,8 @@ from heedful.errors import CheckpointError
 from heedful.runs import folder as names
 from heedful.runs.descriptions import Languages
 from heedful.runs.direction import language_check, model_of_text
-from heedful.runs.models import read_model, write_bundle
-from heedful.runs.saved import known_model
+from heedful.runs.models import write_bundle
+from heedful.runs.saved import known_model, read_model
 
 LINES = [" ".join(words) for words in toy_sentences(3, seed=7)]
 

@@ -19,7 +19,8 @@ from heedful.data.manifest import TextRecord
 from heedful.runs import folder as names
 from heedful.runs.descriptions import Languages, RunDescription, TrainedOn, read_state, write_state
 from heedful.runs.lists import ListedModel, card_title, languages
-from heedful.runs.models import read_model, write_bundle
+from heedful.runs.models import write_bundle
+from heedful.runs.saved import read_model
 from heedful.typed import typed
 
 

@@ -21,22 +21,11 @@ from heedful.runs.checkpoints import as_stored, read_checkpoint, require_finite,
 from heedful.runs.descriptions import MODEL, RUN, STATE, Languages, RunDescription, read_run, write_run
 from heedful.runs.folder import AVERAGED, CARD, TEXT_FILES, copy_text_files
 from heedful.runs.lists import languages
-from heedful.runs.saved import SavedModel, known_model
+from heedful.runs.saved import SavedModel
 from heedful.text.profile import given_away, write_profile
 
 _FILES = (RUN, CARD, f"{AVERAGED}/{MODEL}", f"{AVERAGED}/{STATE}", *TEXT_FILES)
 """All that a bundle may hold."""
-
-
-def read_model(place: Path | str) -> SavedModel:
-    """The model in a run folder, or of one of its checkpoints: ``RUN``, ``RUN/averaged``, ``RUN/checkpoints/step-N``.
-
-    Where there is no such folder, it is the model of that name that comes with heedful. Of a run it is the average of
-    the last checkpoints where there is one, and otherwise, or when the run has gone on since, the newest checkpoint.
-    """
-    saved = known_model(place)
-    _ = saved.model  # what is wrong with its weights is said now
-    return saved
 
 
 def model_with_weights(description: RunDescription, weights_from: Path) -> Transformer:

@@ -37,7 +37,8 @@ from heedful.runs.descriptions import (
 )
 from heedful.runs.folder import copy_text_files, remove_run
 from heedful.runs.metrics import cut_metrics
-from heedful.runs.models import load_weights, read_model
+from heedful.runs.models import load_weights
+from heedful.runs.saved import read_model
 from heedful.symbols import END, PAD
 from heedful.text.closed_vocabulary import load_vocabulary
 from heedful.training.batches import Batches
