@@ -40,7 +40,7 @@ CEILINGS = {
     "planning": (6, 1105),
     "training": (12, 2015),
     "search": (22, 4570),
-    "runs": (10, 1555),
+    "runs": (10, 1560),
     "prepare": (8, 1325),
     "model": (15, 2040),
     "data": (6, 1005),

@@ -13,7 +13,7 @@ import pytest
 from tests.trained_toys import train_toy
 
 import heedful
-from heedful.runs.models import write_bundle
+from heedful.runs.bundles import write_bundle
 from heedful.runs.saved import read_model
 
 

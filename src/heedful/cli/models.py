@@ -109,7 +109,7 @@ def bundle(
     """
     spoken = _languages(languages)
     text = None if card is None else _text(card)
-    from heedful.runs.models import write_bundle
+    from heedful.runs.bundles import write_bundle
     from heedful.runs.saved import read_model
 
     saved = read_model(model)

@@ -65,7 +65,7 @@ class SavedModel:
     @functools.cached_property
     def model(self) -> Transformer:
         """On the CPU, in the precision it was trained in; read when it is first asked for."""
-        from heedful.runs.models import model_with_weights
+        from heedful.runs.checkpoints import model_with_weights
 
         with _advice(self.run, self.weights_from):
             return model_with_weights(self.description, self.weights_from)

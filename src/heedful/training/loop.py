@@ -16,11 +16,10 @@ from dataclasses import asdict, replace
 import torch
 
 from heedful.errors import CheckpointError, TrainingError
-from heedful.runs.checkpoints import Checkpoint, prune, scheduled_entries, write_average, write_checkpoint
+from heedful.runs.checkpoints import Checkpoint, load_weights, prune, scheduled_entries, write_average, write_checkpoint
 from heedful.runs.descriptions import Best, Status, read_status, write_status
 from heedful.runs.folder import locked_run
 from heedful.runs.metrics import MetricLine, SkippedLine, TrainLine, ValidationWall, append_line
-from heedful.runs.models import load_weights
 from heedful.training import events
 from heedful.training.batches import StepBatch, prefetched
 from heedful.training.distributed import agree, join, leave, sum_over_processes
