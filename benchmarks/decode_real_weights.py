@@ -22,8 +22,7 @@ from heedful.export.marian_model import write_marian
 from heedful.runs.checkpoints import newest_sound, read_checkpoint
 from heedful.runs.descriptions import read_run
 from heedful.runs.folder import AVERAGED
-from heedful.runs.models import read_model
-from heedful.runs.saved import read_subwords
+from heedful.runs.saved import read_model, read_subwords
 from heedful.text.subwords import Subwords
 
 MAX_EXTRA = 50

@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from heedful.runs.models import read_model
+from heedful.runs.saved import read_model
 from heedful.search.on_torch import put_on_torch
 from heedful.search.options import SearchOptions
 from heedful.search.sentence import Sentence

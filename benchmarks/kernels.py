@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from heedful.model.interval_attention import interval_attention
+from heedful.model.attention_kernels import interval_attention
 from heedful.model.masks import Packed, packed_intervals
 
 TOKENS, HEADS, SIZE = 25_600, 8, 64

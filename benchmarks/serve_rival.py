@@ -22,8 +22,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from heedful.runs.models import read_model
-from heedful.runs.saved import SavedModel
+from heedful.runs.saved import SavedModel, read_model
 from heedful.serve.server import bound_socket
 from heedful.symbols import END, PAD
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from heedful.runs.descriptions import Languages
-from heedful.runs.models import read_model
+from heedful.runs.saved import read_model
 from heedful.search.engine import Results
 from heedful.search.options import SearchOptions
 from heedful.search.sentence import Hypothesis, Sentence

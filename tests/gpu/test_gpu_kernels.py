@@ -10,9 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from heedful.model import cuda_sublayers
-from heedful.model.attention_kernels import Attend, equation_1, interval
+from heedful.model.attention_kernels import Attend, equation_1, interval, interval_attention, plain_interval_attention
 from heedful.model.cuda_sublayers import _Noise
-from heedful.model.interval_attention import interval_attention, plain_interval_attention
 from heedful.model.masks import AttentionPattern, Intervals, Packed, packed_intervals
 from heedful.model.stacks import DecoderLayer, EncoderLayer
 

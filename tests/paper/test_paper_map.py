@@ -47,5 +47,5 @@ def test_every_file_of_the_model_is_in_the_map() -> None:
     named = {Path(row[2].strip("`")).name for row in ROWS}
     rooms = {path.name for path in (ROOT / "src" / "heedful" / "model").glob("*.py")}
     # Those without a section: how Equation 1 and its neighbours are computed fastest, and where parameters begin.
-    fast = {"attention_kernels.py", "interval_attention.py", "cuda_sublayers.py", "triton_kernels.py", "devices.py"}
+    fast = {"attention_kernels.py", "cuda_sublayers.py", "triton_kernels.py", "devices.py"}
     assert rooms - named == {"__init__.py", "initialization.py", *fast}

@@ -152,13 +152,10 @@ def test_the_shared_matrix_is_one_parameter_with_one_name() -> None:
     assert sum(p.shape[0] == V for p in model.parameters()) == 1
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_a_compiled_model_is_the_eager_one(dtype: torch.dtype) -> None:
+def test_a_compiled_model_is_the_eager_one() -> None:
     torch.manual_seed(0)
-    model = Transformer(vocab_size=V, **SIZES).to(dtype)  # pyright: ignore
+    model = Transformer(vocab_size=V, **SIZES).double()  # pyright: ignore
     source, target, _ = random_batch([5, 3], [4, 6])
     expected = model(source, target)
     compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
-    torch.testing.assert_close(
-        compiled(source, target), expected, rtol=0, atol=1e-5 if dtype == torch.float32 else 1e-12
-    )
+    torch.testing.assert_close(compiled(source, target), expected, rtol=0, atol=1e-12)

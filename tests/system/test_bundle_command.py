@@ -19,7 +19,8 @@ from tests.training_toys import toy_sentences
 
 import heedful
 from heedful.errors import CheckpointError
-from heedful.runs.models import read_model, write_bundle
+from heedful.runs.bundles import write_bundle
+from heedful.runs.saved import read_model
 
 LINES = [" ".join(words) for words in toy_sentences(40, seed=77)]
 CARD = "\n# Sounds, copied\n\nA toy.\n"

@@ -66,6 +66,11 @@ def small(cache_folder: Path) -> heedful.Translator:
     return translator
 
 
+@pytest.fixture(scope="module")
+def auto(small: heedful.Translator) -> heedful.Translator:
+    return heedful.load(DEFAULT_MODEL, engine="auto", device="cpu")
+
+
 def found(translator: heedful.Translator, options: SearchOptions, **settings: Any) -> list[list[Translation]]:
     return list(translator.hypotheses(LINES, options, **settings))
 
@@ -136,12 +141,15 @@ def test_in_int8_the_released_model_says_what_it_said(small: heedful.Translator)
     ],
 )
 def test_what_it_cannot_do_is_refused_and_auto_leaves_it_to_torch(
-    small: heedful.Translator, torch_: heedful.Translator, asked: dict[str, Any], named: str
+    small: heedful.Translator,
+    auto: heedful.Translator,
+    torch_: heedful.Translator,
+    asked: dict[str, Any],
+    named: str,
 ) -> None:
     options = replace(torch_.options, **asked)
     with pytest.raises(SearchError, match=f"ctranslate2 cannot do .*{named}"):
         small.translate(["A dog."], options=options)
-    auto = heedful.load(DEFAULT_MODEL, engine="auto", device="cpu")
     assert auto.translate(["A dog."], options=options) == torch_.translate(["A dog."], options=options)
 
 

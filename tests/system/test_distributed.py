@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.commands import run_here
 from tests.training_toys import write_toy
 from torch import Tensor
 
@@ -46,13 +47,17 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_toy(tmp_path_factory.mktemp("toy"), task="reverse", pairs=600, valid=40)
 
 
-def command(corpus: Path, run: Path, *, processes: int, restarts: int = 0, **changes: object) -> list[str]:
+def arguments(corpus: Path, run: Path, **changes: object) -> list[str]:
     settings = {**SETTINGS, **{name.replace("__", "."): value for name, value in changes.items()}}
     flags = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+    same = ["--preset", "tiny", "--device", "cpu", "--threads", "1"]
+    return ["train", str(corpus), "--output", str(run), *same, *flags]
+
+
+def command(corpus: Path, run: Path, *, processes: int, restarts: int = 0, **changes: object) -> list[str]:
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
     launcher += ["--max-restarts", str(restarts), "-m", "heedful"]
-    arguments = ["train", str(corpus), "--preset", "tiny", "--output", str(run), "--device", "cpu", "--threads", "1"]
-    return [*launcher, *arguments, *flags]
+    return [*launcher, *arguments(corpus, run, **changes)]
 
 
 def finished(words: list[str]) -> subprocess.CompletedProcess[str]:
@@ -130,15 +135,23 @@ def workers(launcher: int) -> list[int]:
     return [found[rank] for rank in sorted(found)]
 
 
-@pytest.mark.parametrize("processes", [1, 4])
-def test_the_number_of_processes_does_not_change_what_is_learned(
-    corpus: Path, by_two: Path, tmp_path: Path, processes: int
-) -> None:
-    run = trained(corpus, tmp_path / "run", processes=processes)
+def require_same(run: Path, by_two: Path) -> None:
     assert difference(run, by_two) < 1e-4
     ours, theirs = losses(run), losses(by_two)
     assert [line[:2] for line in ours] == [line[:2] for line in theirs]
     assert [line[2] for line in ours] == pytest.approx([line[2] for line in theirs], rel=1e-4)
+
+
+def test_one_process_learns_what_two_learn(
+    corpus: Path, by_two: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """This one, which no launcher has started."""
+    assert run_here(capsys, *arguments(corpus, tmp_path / "run"))[0] == 0
+    require_same(tmp_path / "run", by_two)
+
+
+def test_four_processes_learn_what_two_learn(corpus: Path, by_two: Path, tmp_path: Path) -> None:
+    require_same(trained(corpus, tmp_path / "run", processes=4), by_two)
 
 
 def test_processes_foresee_the_same_end(corpus: Path, tmp_path: Path) -> None:

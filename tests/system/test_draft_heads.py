@@ -17,8 +17,9 @@ from heedful.export.ctranslate2_model import write_ctranslate2
 from heedful.model.draft_heads import DraftHead, DraftHeads, heads_like
 from heedful.model.transformer import Transformer
 from heedful.presets import resolve
-from heedful.runs.checkpoints import read_checkpoint, write_tensors
-from heedful.runs.models import model_with_weights, read_model, write_bundle
+from heedful.runs.bundles import write_bundle
+from heedful.runs.checkpoints import model_with_weights, read_checkpoint, write_tensors
+from heedful.runs.saved import read_model
 from heedful.search.model_search import ModelSearch, greedy_translations
 from heedful.search.options import SearchOptions
 from heedful.search.sentence import Sentence

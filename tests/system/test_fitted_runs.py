@@ -19,7 +19,7 @@ from heedful.planning import fit, probe
 from heedful.planning.fit import fitted_run
 from heedful.presets import parameter_count
 from heedful.runs.descriptions import read_run, read_status
-from heedful.runs.models import read_model
+from heedful.runs.saved import read_model
 
 CPU = torch.device("cpu")
 
@@ -124,15 +124,15 @@ def test_a_fitted_run_ends_in_time_says_what_it_is_and_goes_on_with_its_own_sett
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine(monkeypatch, flops_per_second=3e10)  # faster than this one: the minutes end it, not the steps
-    asked = ["train", data, "--minutes", "0.15", "--output", tmp_path / "run", "--device", "cpu", "--threads", "1"]
+    asked = ["train", data, "--minutes", "0.1", "--output", tmp_path / "run", "--device", "cpu", "--threads", "1"]
     assert heedful(*asked) == 0
     told = capsys.readouterr().err
-    assert re.search(r"fitted to 0.15 minutes here: 2\+2 layers of \d+, 1,024 tokens a batch, warm-up \d+, about", told)
+    assert re.search(r"fitted to 0.1 minutes here: 2\+2 layers of \d+, 1,024 tokens a batch, warm-up \d+, about", told)
     assert "note: in fewer than 1,000 steps a model hardly begins to translate: give it more minutes" in told
     description, status = read_run(tmp_path / "run"), read_status(tmp_path / "run")
     assert status.state == "finished"
     assert status.minutes is not None
-    assert status.minutes <= 0.15, "its steps, and what came before them was taken off"
+    assert status.minutes <= 0.1, "its steps, and what came before them was taken off"
     assert description.preset is None
     assert read_model(tmp_path / "run").step == status.step, "the model is that of the end"
     assert heedful(*asked, "--resume") == 0

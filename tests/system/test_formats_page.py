@@ -18,8 +18,9 @@ from tests.trained_toys import SMALL, train_toy
 import heedful
 from heedful import Transformer
 from heedful.presets import resolve
+from heedful.runs.bundles import write_bundle
 from heedful.runs.descriptions import Languages
-from heedful.runs.models import read_model, write_bundle
+from heedful.runs.saved import read_model
 
 PAGE = (DOCS / "formats.md").read_text(encoding="utf-8")
 FREE = {"config", "configuration", "histogram", "files", "samples", "rules", "packages"}

@@ -25,10 +25,11 @@ from torch import Tensor
 from heedful.errors import HeedfulError, TrainingError
 from heedful.files import sha256
 from heedful.presets import resolve
+from heedful.runs.bundles import write_bundle
 from heedful.runs.checkpoints import write_average
 from heedful.runs.descriptions import MODEL, Languages, read_state, write_state
 from heedful.runs.folder import entries
-from heedful.runs.models import read_model, write_bundle
+from heedful.runs.saved import read_model
 from heedful.search.model_search import greedy_translations
 from heedful.training.events import Event, Warned
 from heedful.training.loop import train

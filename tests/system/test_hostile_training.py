@@ -145,7 +145,7 @@ def test_a_validation_text_without_pairs_is_said_and_not_used(corpus: Path, tmp_
 
 def test_a_run_that_needs_more_memory_than_there_is_says_so_with_its_figures(corpus: Path, tmp_path: Path) -> None:
     """In a process of its own, whose memory ends at 4 GB: less than one matrix of this model."""
-    large = [f"--set={name}" for name in ("model.d_model=8192", "model.d_ff=131072", "training.validation_steps=0")]
+    large = [f"--set={name}" for name in ("model.d_model=1024", "model.d_ff=2000000", "training.validation_steps=0")]
     words = [sys.executable, "-m", "heedful", "train", str(corpus), "--preset", "big", "--device", "cpu", *large]
     told = subprocess.run(
         ["bash", "-c", f"ulimit -v 4000000; exec {' '.join(words)} --threads 1 --output {tmp_path / 'run'}"],

@@ -15,10 +15,10 @@ from tests.training_toys import toy_sentences
 import heedful
 from heedful.errors import CheckpointError
 from heedful.runs import folder as names
+from heedful.runs.bundles import write_bundle
 from heedful.runs.descriptions import Languages
 from heedful.runs.direction import language_check, model_of_text
-from heedful.runs.models import read_model, write_bundle
-from heedful.runs.saved import known_model
+from heedful.runs.saved import known_model, read_model
 
 LINES = [" ".join(words) for words in toy_sentences(3, seed=7)]
 

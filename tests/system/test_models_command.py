@@ -17,9 +17,10 @@ from tests.unit.test_runs import DESCRIPTION
 from heedful.cli.models import table_of
 from heedful.data.manifest import TextRecord
 from heedful.runs import folder as names
+from heedful.runs.bundles import write_bundle
 from heedful.runs.descriptions import Languages, RunDescription, TrainedOn, read_state, write_state
 from heedful.runs.lists import ListedModel, card_title, languages
-from heedful.runs.models import read_model, write_bundle
+from heedful.runs.saved import read_model
 from heedful.typed import typed
 
 

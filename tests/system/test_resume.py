@@ -1,4 +1,8 @@
-"""What is killed resumes as if nothing had happened: real processes, SIGKILL at random moments, bits compared."""
+"""What is killed resumes as if nothing had happened: real processes, SIGKILL at random moments, bits compared.
+
+What nobody kills is trained in the test's own process, which saves it the start; that the bits are those of another
+process is part of what is shown.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +18,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.commands import run_here
 from tests.training_toys import write_toy
 
 from heedful.runs.descriptions import MODEL, OPTIMIZER
@@ -44,26 +50,19 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_toy(tmp_path_factory.mktemp("toy"), task="reverse", pairs=600, valid=40)
 
 
-def command(corpus: Path, run: Path, *extra: str, **changes: object) -> list[str]:
+def arguments(corpus: Path, run: Path, *extra: str, **changes: object) -> list[str]:
     settings = {**SETTINGS, **{name.replace("__", "."): value for name, value in changes.items()}}
     flags = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
-    return [
-        sys.executable,
-        "-m",
-        "heedful",
-        "train",
-        str(corpus),
-        "--preset",
-        "tiny",
-        "--output",
-        str(run),
-        *flags,
-        *extra,
-    ]
+    return ["train", str(corpus), "--preset", "tiny", "--output", str(run), *flags, "--threads", "1", *extra]
 
 
-def completed(words: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*words, "--threads", "1"], check=False, capture_output=True, text=True, timeout=300)
+def command(corpus: Path, run: Path, *extra: str) -> list[str]:
+    return [sys.executable, "-m", "heedful", *arguments(corpus, run, *extra)]
+
+
+def completed(words: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, **environment}
+    return subprocess.run(words, check=False, capture_output=True, text=True, timeout=300, env=environment)
 
 
 def fingerprint(run: Path) -> dict[str, object]:
@@ -83,11 +82,24 @@ def fingerprint(run: Path) -> dict[str, object]:
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+def whole(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A run of one process that nobody stops, and all that this said, the modules that it loaded among it."""
     run = tmp_path_factory.mktemp("runs") / "whole"
-    result = completed(command(corpus, run))
+    result = completed(command(corpus, run), PYTHONPROFILEIMPORTTIME="1")
     assert result.returncode == 0, result.stderr
-    return fingerprint(run)
+    return run, result.stderr
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(whole: tuple[Path, str]) -> dict[str, object]:
+    return fingerprint(whole[0])
+
+
+def test_training_loads_no_compiler(whole: tuple[Path, str]) -> None:
+    """It takes as long as torch itself to load, and a run has no use for it."""
+    loaded = re.findall(r"\| +([\w.]+)$", whole[1], flags=re.MULTILINE)
+    assert "torch" in loaded
+    assert not [name for name in loaded if name.split(".")[:2] == ["torch", "_dynamo"] or name == "sympy"]
 
 
 def run_with_kills(corpus: Path, run: Path, *, kills: int, seed: int) -> int:
@@ -96,7 +108,7 @@ def run_with_kills(corpus: Path, run: Path, *, kills: int, seed: int) -> int:
     killed = 0
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     for attempt in range(kills):
-        words = [*command(corpus, run, *(["--resume"] if attempt else [])), "--threads", "1"]
+        words = command(corpus, run, *(["--resume"] if attempt else []))
         process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
         assert process.stderr is not None
         # Mostly a few lines after training has begun, so that a kill falls into a step, a validation or a checkpoint
@@ -138,11 +150,14 @@ def test_five_more_runs_killed_ten_times_each_end_with_the_same_bits(
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_saves_says_how_to_go_on_and_changes_no_bit(
-    corpus: Path, uninterrupted: dict[str, object], tmp_path: Path, number: signal.Signals
+    corpus: Path,
+    uninterrupted: dict[str, object],
+    tmp_path: Path,
+    number: signal.Signals,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     run = tmp_path / "run"
-    words = [*command(corpus, run), "--threads", "1"]
-    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command(corpus, run), stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     for line in process.stderr:
         if line.startswith("step 7/"):
@@ -157,54 +172,57 @@ def test_a_signal_saves_says_how_to_go_on_and_changes_no_bit(
     status = json.loads((run / "status.json").read_text())
     assert status["state"] == "interrupted"
     assert entries(run)[-1].step == status["step"] < 120
-    assert completed([sys.executable, "-m", *again.split()[:-3], "--resume"]).returncode == 0
+    assert run_here(capsys, *again.split()[1:])[0] == 0
     assert fingerprint(run) == uninterrupted
 
 
 def test_resume_without_a_checkpoint_starts_afresh_and_says_so(
-    corpus: Path, uninterrupted: dict[str, object], tmp_path: Path
+    corpus: Path, uninterrupted: dict[str, object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    result = completed(command(corpus, tmp_path / "run", "--resume"))
-    assert "nothing to resume" in result.stderr
+    code, _, errors = run_here(capsys, *arguments(corpus, tmp_path / "run", "--resume"))
+    assert code == 0
+    assert "nothing to resume" in errors
     assert fingerprint(tmp_path / "run") == uninterrupted
 
 
 def test_damaged_foreign_and_existing_runs_are_refused_or_repaired(
-    corpus: Path, uninterrupted: dict[str, object], tmp_path: Path
+    corpus: Path, uninterrupted: dict[str, object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = tmp_path / "run"
-    assert completed(command(corpus, run, training__steps=75)).returncode == 0
+    assert run_here(capsys, *arguments(corpus, run, training__steps=75))[0] == 0
 
-    again = completed(command(corpus, run))
-    assert again.returncode == 2
-    assert "--resume goes on with it, --overwrite starts anew" in again.stderr
+    code, _, again = run_here(capsys, *arguments(corpus, run))
+    assert code == 2
+    assert "--resume goes on with it, --overwrite starts anew" in again
 
-    other = completed(command(corpus, run, "--resume", model__d_ff=128, training__seed=9))
-    assert other.returncode == 2
-    assert "model.d_ff: 64 there, 128 now" in other.stderr
-    assert "training.seed: 1 there, 9 now" in other.stderr
+    code, _, other = run_here(capsys, *arguments(corpus, run, "--resume", model__d_ff=128, training__seed=9))
+    assert code == 2
+    assert "model.d_ff: 64 there, 128 now" in other
+    assert "training.seed: 1 there, 9 now" in other
 
     newest = entries(run)[-1].folder
     weights = newest / MODEL
     damaged = bytearray(weights.read_bytes())
     damaged[-5] ^= 1
     weights.write_bytes(damaged)
-    repaired = completed(command(corpus, run, "--resume"))
-    assert repaired.returncode == 0, repaired.stderr
-    assert f"{weights} is damaged" in repaired.stderr
-    assert "using the one before" in repaired.stderr
-    assert "changed since the run began: training.steps: 75 there, 120 now" in repaired.stderr
+    code, _, repaired = run_here(capsys, *arguments(corpus, run, "--resume"))
+    assert code == 0, repaired
+    assert f"{weights} is damaged" in repaired
+    assert "using the one before" in repaired
+    assert "changed since the run began: training.steps: 75 there, 120 now" in repaired
     # The 75 steps were a run's end, so their checkpoint and last line belong to another schedule; the weights do not.
     files = fingerprint(run)["files"]
     assert files == uninterrupted["files"]
 
 
-def test_a_full_disk_keeps_the_last_good_checkpoint(corpus: Path, tmp_path: Path) -> None:
+def test_a_full_disk_keeps_the_last_good_checkpoint(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A quota on file size stands for the full disk: the second checkpoint cannot be written."""
     run = tmp_path / "run"
-    assert completed(command(corpus, run, training__steps=15)).returncode == 0
+    assert run_here(capsys, *arguments(corpus, run, training__steps=15))[0] == 0
     before = {path: path.read_bytes() for path in run.glob("checkpoints/*/*")}
-    words = " ".join(command(corpus, run, "--resume", "--threads", "1"))
+    words = " ".join(command(corpus, run, "--resume"))
     full = subprocess.run(
         ["bash", "-c", f"ulimit -f 20; trap '' XFSZ; exec {words}"], check=False, capture_output=True, text=True
     )
@@ -213,4 +231,4 @@ def test_a_full_disk_keeps_the_last_good_checkpoint(corpus: Path, tmp_path: Path
     assert "the earlier checkpoints are untouched" in full.stderr
     assert {path: path.read_bytes() for path in before} == before
     assert not list(run.glob("checkpoints/.*"))
-    assert completed(command(corpus, run, "--resume")).returncode == 0
+    assert run_here(capsys, *arguments(corpus, run, "--resume"))[0] == 0

@@ -17,7 +17,7 @@ from tests.commands import run_here
 import heedful
 from heedful.errors import SearchError
 from heedful.runs.folder import DEFAULT_MODEL, bundled_models
-from heedful.runs.models import read_model
+from heedful.runs.saved import read_model
 from heedful.search.translator import Translator
 from heedful.text.profile import PROFILE, read_profile, write_profile
 from heedful.text.sentences import layout

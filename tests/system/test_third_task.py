@@ -16,7 +16,7 @@ from heedful.evaluation.counts import Counted
 from heedful.prepare.pipeline import prepare
 from heedful.prepare.request import Request
 from heedful.presets import resolve
-from heedful.runs.models import read_model
+from heedful.runs.saved import read_model
 from heedful.search.model_search import greedy_translations
 from heedful.search.on_torch import put_on_torch
 from heedful.search.options import SearchOptions

@@ -11,9 +11,8 @@ from tests.training_toys import TASKS, toy_sentences, write_toy
 
 from heedful.data.corpus import Corpus
 from heedful.presets import resolve
-from heedful.runs.checkpoints import read_checkpoint
+from heedful.runs.checkpoints import load_weights, read_checkpoint
 from heedful.runs.folder import AVERAGED
-from heedful.runs.models import load_weights
 from heedful.search.model_search import greedy_translations
 from heedful.text.subwords import Subwords
 from heedful.training.events import Event

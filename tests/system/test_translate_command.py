@@ -25,7 +25,7 @@ import heedful
 from heedful.cli.main import main
 from heedful.runs import folder as names
 from heedful.runs.descriptions import Languages
-from heedful.runs.models import read_model
+from heedful.runs.saved import read_model
 from heedful.search import translator as translator_module
 from heedful.search.lines import Line, line_translations
 from heedful.search.options import SearchOptions

@@ -13,7 +13,8 @@ import pytest
 from tests.trained_toys import train_toy
 
 import heedful
-from heedful.runs.models import read_model, write_bundle
+from heedful.runs.bundles import write_bundle
+from heedful.runs.saved import read_model
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from torch import nn
 
 from heedful.config import TrainingConfig
 from heedful.training.optimizer import (
-    adam,
+    Adam,
     guarded_step,
     learning_rate,
     load_optimizer,
@@ -22,7 +22,7 @@ from heedful.training.optimizer import (
 def test_adam_with_equation_3_is_what_its_definition_computes() -> None:
     torch.manual_seed(0)
     model = nn.Linear(4, 3).double()
-    optimizer = adam(model, TrainingConfig())
+    optimizer = Adam.of(model, TrainingConfig())
     value = model.weight.detach().numpy().copy()
     first, second = np.zeros_like(value), np.zeros_like(value)
     for step in range(1, 30):
@@ -40,7 +40,7 @@ def test_adam_with_equation_3_is_what_its_definition_computes() -> None:
 def test_a_skipped_step_leaves_no_trace() -> None:
     torch.manual_seed(0)
     model = nn.Linear(4, 3)
-    optimizer = adam(model, TrainingConfig())
+    optimizer = Adam.of(model, TrainingConfig())
 
     def take(gradient: float, *, skip: bool) -> None:
         for parameter in model.parameters():
@@ -49,12 +49,11 @@ def test_a_skipped_step_leaves_no_trace() -> None:
 
     take(0.5, skip=False)
     before = {
-        name: value.clone()
-        for name, value in [*model.state_dict().items(), *optimizer_tensors(optimizer, model).items()]
+        name: value.clone() for name, value in [*model.state_dict().items(), *optimizer_tensors(optimizer).items()]
     }
     take(float("nan"), skip=True)
     take(float("inf"), skip=True)
-    after = {**model.state_dict(), **optimizer_tensors(optimizer, model)}
+    after = {**model.state_dict(), **optimizer_tensors(optimizer)}
     for name, value in before.items():
         torch.testing.assert_close(after[name], value, rtol=0, atol=0)
     take(0.5, skip=False)
@@ -65,7 +64,7 @@ def test_saved_state_goes_on_exactly() -> None:
     torch.manual_seed(0)
     models = [nn.Linear(4, 3), nn.Linear(4, 3)]
     models[1].load_state_dict(models[0].state_dict())
-    optimizers = [adam(model, TrainingConfig()) for model in models]
+    optimizers = [Adam.of(model, TrainingConfig()) for model in models]
 
     def take(index: int, gradient: float) -> None:
         for parameter in models[index].parameters():
@@ -74,7 +73,7 @@ def test_saved_state_goes_on_exactly() -> None:
 
     take(0, 0.3)
     models[1].load_state_dict(models[0].state_dict())
-    load_optimizer(optimizers[1], models[1], optimizer_tensors(optimizers[0], models[0]))
+    load_optimizer(optimizers[1], optimizer_tensors(optimizers[0]))
     for index in (0, 1):
         take(index, -0.7)
     assert torch.equal(models[0].weight, models[1].weight)

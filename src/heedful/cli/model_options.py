@@ -87,7 +87,7 @@ class ModelOptions:
         """Load a model that was trained for parsing."""
         if not self.names:
             raise SearchError("which model? Give --model RUN, the folder of a run on a corpus of --task parsing")
-        from heedful.runs.models import read_model
+        from heedful.runs.saved import read_model
         from heedful.search.parser import Parser
 
         return Parser(*map(read_model, self.names), **self._running, constrained=constrained)

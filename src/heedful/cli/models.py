@@ -109,7 +109,8 @@ def bundle(
     """
     spoken = _languages(languages)
     text = None if card is None else _text(card)
-    from heedful.runs.models import read_model, write_bundle
+    from heedful.runs.bundles import write_bundle
+    from heedful.runs.saved import read_model
 
     saved = read_model(model)
     if saved.profile is not None and saved.description.task == TRANSLATION.name:
@@ -191,7 +192,7 @@ def export(
     """
     if to not in ("ctranslate2", "marian"):
         raise ExportError(f"--to {to}: must be ctranslate2 or marian")
-    from heedful.runs.models import read_model
+    from heedful.runs.saved import read_model
 
     saved = read_model(model)
     if to == "ctranslate2":

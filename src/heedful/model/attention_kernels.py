@@ -10,6 +10,17 @@ same order of axes and the weights, or None where it never forms them.
 | fused       | padded          | any               | no      | yes     | n² (the mask) |
 | restricted  | padded, packed  | any               | no      | yes     | n · r         |
 | interval    | packed          | any, for CUDA     | no      | yes     | n on CUDA     |
+
+In a packed batch the keys that a query may attend to stand side by side: the encoder's are its sentence, the decoder's
+its sentence up to itself, the source's the sentence that is translated, a neighbourhood's a window of its sentence. So
+two numbers a query say it all, ``first`` and ``end``, and neither grows from one query to the next. A tile of the
+kernel is a few dozen tokens, of several sentences at once; it walks the keys from its first query's ``first`` to its
+last query's ``end`` and leaves out what a query does not see.
+
+It is written by hand because nothing that there is does this: PyTorch's packed kernel and FlashAttention spend a tile
+of 64 or 128 on each sentence, of which most of a sentence of 27 is empty, and know neither dropout on packed batches
+nor float32; FlexAttention, once planned, is about as fast, but plans its blocks anew for each batch, 0.7 ms where the
+kernel takes 0.06 (benchmarks/results/training_h200_2026-11-16.md).
 """
 
 from __future__ import annotations
@@ -24,8 +35,9 @@ from torch.nn import functional as F
 
 from heedful.config import ModelConfig
 from heedful.errors import KernelError
-from heedful.model.interval_attention import interval_attention
-from heedful.model.masks import AttentionPattern, Packed, boolean_mask
+from heedful.model.cuda_sublayers import attend_to_intervals
+from heedful.model.devices import has_kernels
+from heedful.model.masks import AttentionPattern, Intervals, Packed, boolean_mask
 from heedful.model.restricted_attention import restricted_attention
 from heedful.model.scaled_dot_product_attention import scaled_dot_product_attention
 
@@ -65,6 +77,27 @@ def interval(q: Tensor, k: Tensor, v: Tensor, where: Where = None, *, dropout: f
     if not isinstance(where, AttentionPattern) or where.intervals is None:
         raise KernelError("the interval kernel needs a packed batch with its offsets")
     return interval_attention(q, k, v, where.intervals, dropout=dropout), None
+
+
+def plain_interval_attention(
+    q_NHK: Tensor, k_MHK: Tensor, v_MHE: Tensor, intervals: Intervals, *, dropout: float = 0.0
+) -> Tensor:
+    """The equation in plain PyTorch, ``[queries, heads, d_v]``: what the kernel must compute, and its CPU form."""
+    column = torch.arange(k_MHK.size(0), device=q_NHK.device)
+    seen = (column >= intervals.first[:, None]) & (column < intervals.end[:, None])
+    scores = torch.einsum("nhk,mhk->hnm", q_NHK, k_MHK) * q_NHK.size(-1) ** -0.5
+    # A query that sees nothing has no weights at all, not equal ones.
+    weights = scores.masked_fill(~seen, -torch.inf).softmax(-1).masked_fill(~seen, 0.0)
+    return torch.einsum("hnm,mhe->nhe", F.dropout(weights, dropout), v_MHE)
+
+
+def interval_attention(
+    q_NHK: Tensor, k_MHK: Tensor, v_MHE: Tensor, intervals: Intervals, *, dropout: float = 0.0
+) -> Tensor:
+    """Equation 1 over each query's interval, ``[queries, heads, d_v]``: by the kernel on CUDA, else plainly."""
+    if not has_kernels(q_NHK):
+        return plain_interval_attention(q_NHK, k_MHK, v_MHE, intervals, dropout=dropout)
+    return attend_to_intervals(q_NHK, k_MHK, v_MHE, intervals, dropout=dropout)
 
 
 @dataclass(frozen=True)

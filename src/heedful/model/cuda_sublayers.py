@@ -81,7 +81,7 @@ def linear_relu(x: Tensor, linear: nn.Linear) -> Tensor:
 
 
 def attend_to_intervals(q: Tensor, k: Tensor, v: Tensor, intervals: Intervals, *, dropout: float) -> Tensor:
-    """`interval_attention.plain_interval_attention`, with its gradient."""
+    """`attention_kernels.plain_interval_attention`, with its gradient."""
     return _Attention.apply(q.contiguous(), k.contiguous(), v.contiguous(), intervals, _noise(q, dropout))
 
 

@@ -21,8 +21,8 @@ from heedful.report.charts import Chart, Series
 from heedful.reproduction.drawing import add_charts
 from heedful.reproduction.paper_tables import TABLE_4
 from heedful.reproduction.records import Asked, Found, Page, Record, markdown_table, run_name
-from heedful.runs.models import read_model
 from heedful.runs.record import RunRecord, run_record, validation_trees
+from heedful.runs.saved import read_model
 from heedful.search.parser import Parser
 from heedful.tasks import PARSING
 from heedful.typed import typed

@@ -24,7 +24,19 @@ from torch import Tensor
 
 from heedful.errors import CheckpointError
 from heedful.files import new_folder, reason, sha256
-from heedful.runs.descriptions import MODEL, OPTIMIZER, STATE, CheckpointState, read_state, sound_file, write_state
+from heedful.model.draft_heads import heads_like
+from heedful.model.transformer import Transformer
+from heedful.runs.descriptions import (
+    MODEL,
+    OPTIMIZER,
+    RUN,
+    STATE,
+    CheckpointState,
+    RunDescription,
+    read_state,
+    sound_file,
+    write_state,
+)
 from heedful.runs.folder import AVERAGED, Entry, entries
 
 _WITH_OPTIMIZER = 2
@@ -85,6 +97,31 @@ def read_checkpoint(folder: Path, *, optimizer: bool = True) -> Checkpoint:
     model = from_stored(_read_tensors(folder, MODEL, state), state.storage, where=str(folder / MODEL))
     moments = _read_tensors(folder, OPTIMIZER, state) if optimizer else {}
     return Checkpoint(state.step, model, moments, state.state, state.scheduled)
+
+
+def model_with_weights(description: RunDescription, weights_from: Path) -> Transformer:
+    """A model of this description, with the weights of this checkpoint."""
+    checkpoint = read_checkpoint(weights_from, optimizer=False)
+    require_finite(checkpoint.model, where=str(weights_from))
+    config, sizes = description.config.model, (description.vocab_size, description.source_vocab_size)
+    if config.encoder_layers + config.decoder_layers > len(checkpoint.model):  # or they would take hours to build
+        raise CheckpointError(f"{weights_from} is of another model: it has fewer parameters than {RUN} has layers")
+    with torch.device("meta"):
+        model = Transformer(config, vocab_size=sizes[0], source_vocab_size=sizes[1])
+        model.draft = heads_like(checkpoint.model, d_model=config.d_model)
+    load_weights(model, checkpoint.model, where=str(weights_from), assign=True)
+    if model.draft is not None and not model.draft.words.lt(sizes[0]).logical_and(model.draft.words.ge(0)).all():
+        raise CheckpointError(f"{weights_from}: its draft heads guess words that its vocabulary does not have")
+    return model.eval()
+
+
+def load_weights(model: Transformer, weights: dict[str, Tensor], *, where: str, assign: bool = False) -> None:
+    """Put saved weights into a model that must have the same parameters; ``assign``: in place of its own."""
+    ours = model.state_dict()
+    require_same_shapes(weights, ours, where=where, other="the one that is asked for")
+    if wrong := [name for name, value in weights.items() if value.dtype != ours[name].dtype]:
+        raise CheckpointError(f"{where}: {wrong[0]} is of type {weights[wrong[0]].dtype}, not {ours[wrong[0]].dtype}")
+    model.load_state_dict(weights, assign=assign)
 
 
 def newest_sound(

@@ -65,14 +65,25 @@ class SavedModel:
     @functools.cached_property
     def model(self) -> Transformer:
         """On the CPU, in the precision it was trained in; read when it is first asked for."""
-        from heedful.runs.models import model_with_weights
+        from heedful.runs.checkpoints import model_with_weights
 
         with _advice(self.run, self.weights_from):
             return model_with_weights(self.description, self.weights_from)
 
 
+def read_model(place: Path | str) -> SavedModel:
+    """The model in a run folder, or of one of its checkpoints: ``RUN``, ``RUN/averaged``, ``RUN/checkpoints/step-N``.
+
+    Where there is no such folder, it is the model of that name that comes with heedful. Of a run it is the average of
+    the last checkpoints where there is one, and otherwise, or when the run has gone on since, the newest checkpoint.
+    """
+    saved = known_model(place)
+    _ = saved.model  # what is wrong with its weights is said now
+    return saved
+
+
 def known_model(place: Path | str) -> SavedModel:
-    """The same as `heedful.runs.models.read_model`, but its weights are not read yet."""
+    """The same, but its weights are not read yet."""
     run, named = _run_and_weights(place)
     known = read_run(run)
     weights_from = named or newest_weights(run)

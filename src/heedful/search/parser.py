@@ -14,8 +14,7 @@ import numpy as np
 from heedful.background import Report, no_report
 from heedful.errors import SearchError
 from heedful.parsing.trees import Tree, tree_of
-from heedful.runs.models import read_model
-from heedful.runs.saved import SavedModel
+from heedful.runs.saved import SavedModel, read_model
 from heedful.search.attention_maps import AttentionMaps, attention_maps
 from heedful.search.ensemble import require_alike
 from heedful.search.on_torch import put_on_torch

@@ -16,11 +16,10 @@ from dataclasses import asdict, replace
 import torch
 
 from heedful.errors import CheckpointError, TrainingError
-from heedful.runs.checkpoints import Checkpoint, prune, scheduled_entries, write_average, write_checkpoint
+from heedful.runs.checkpoints import Checkpoint, load_weights, prune, scheduled_entries, write_average, write_checkpoint
 from heedful.runs.descriptions import Best, Status, read_status, write_status
 from heedful.runs.folder import locked_run
 from heedful.runs.metrics import MetricLine, SkippedLine, TrainLine, ValidationWall, append_line
-from heedful.runs.models import load_weights
 from heedful.training import events
 from heedful.training.batches import StepBatch, prefetched
 from heedful.training.distributed import agree, join, leave, sum_over_processes
@@ -92,7 +91,7 @@ class Loop:
         if checkpoint is not None:
             model = self._trainer.model
             load_weights(model, checkpoint.model, where=f"the checkpoint of step {checkpoint.step}")
-            load_optimizer(self._trainer.optimizer, model, checkpoint.optimizer)
+            load_optimizer(self._trainer.optimizer, checkpoint.optimizer)
             self._announce_changes(checkpoint.state.get("environment"))
 
     def run(self) -> LoopState:
@@ -281,7 +280,7 @@ class Loop:
             state["environment"] = self._environment
             weights, moments = (
                 {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-                for tensors in (model.state_dict(), optimizer_tensors(self._trainer.optimizer, model))
+                for tensors in (model.state_dict(), optimizer_tensors(self._trainer.optimizer))
             )
             checkpoint = Checkpoint(self._progress.step, weights, moments, state, scheduled)
             write_checkpoint(self._task.run, checkpoint)

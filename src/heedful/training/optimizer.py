@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import torch
 from torch import Tensor, nn
+from torch.optim.adam import adam as fused_adam
 
 from heedful.config import TrainingConfig
 from heedful.errors import CheckpointError, HeedfulError
+
+_KINDS = ("step", "exp_avg", "exp_avg_sq")
+"""Of Adam's state: how many steps it has made, and both moments."""
 
 
 def learning_rate(step: int, *, d_model: int = 512, warmup_steps: int = 4000, scale: float = 1.0) -> float:
@@ -44,39 +50,54 @@ def trained_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
     return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
 
 
-def adam(model: nn.Module, training: TrainingConfig) -> torch.optim.Adam:
-    """The paper's Adam over every parameter, in one fused kernel; the rate is set before each step."""
-    betas, parameters = (training.adam_beta1, training.adam_beta2), [*trained_parameters(model).values()]
-    same = {"lr": 0.0, "betas": betas, "eps": training.adam_epsilon, "fused": True}
-    return torch.optim.Adam(parameters, **same, capturable=parameters[0].is_cuda)
+@dataclass(frozen=True)
+class Adam:
+    """The paper's Adam over every trained parameter. torch's own class would load PyTorch's compiler, for a second."""
+
+    parameters: dict[str, nn.Parameter]
+    training: TrainingConfig
+    moments: dict[str, dict[str, Tensor]] = field(default_factory=dict)
+    """Each kind of state of each parameter, by their names; empty before the first step."""
+
+    @classmethod
+    def of(cls, model: nn.Module, training: TrainingConfig) -> Adam:
+        return cls(trained_parameters(model), training)
 
 
-def guarded_step(optimizer: torch.optim.Adam, *, rate: float | Tensor, skip: Tensor) -> None:
+def guarded_step(optimizer: Adam, *, rate: float | Tensor, skip: Tensor) -> None:
     """One update with this learning rate; none at all where the one-element tensor ``skip`` is 1.
 
     The fused kernel reads ``skip`` on the device, so that nobody has to wait for it.
     """
-    optimizer.param_groups[0]["lr"] = rate
-    optimizer.grad_scale, optimizer.found_inf = None, skip  # pyright: ignore[reportAttributeAccessIssue]
-    optimizer.step()
+    training, parameters, moments = optimizer.training, optimizer.parameters, optimizer.moments
+    if not moments:
+        for kind in _KINDS:
+            moments[kind] = {name: _nothing_yet(kind, parameter) for name, parameter in parameters.items()}
+    gradients = [parameter.grad for parameter in parameters.values() if parameter.grad is not None]
+    steps, first, second = ([*moments[kind].values()] for kind in _KINDS)
+    with torch.no_grad():
+        fused_adam(
+            [*parameters.values()], gradients, first, second, [], steps, fused=True, found_inf=skip, amsgrad=False,
+            beta1=training.adam_beta1, beta2=training.adam_beta2, eps=training.adam_epsilon, lr=rate,
+            weight_decay=0.0, maximize=False,
+        )  # fmt: skip
 
 
-def optimizer_tensors(optimizer: torch.optim.Adam, model: nn.Module) -> dict[str, Tensor]:
+def _nothing_yet(kind: str, parameter: nn.Parameter) -> Tensor:
+    return torch.zeros((), device=parameter.device) if kind == "step" else torch.zeros_like(parameter)
+
+
+def optimizer_tensors(optimizer: Adam) -> dict[str, Tensor]:
     """The optimiser's state, named after the parameters."""
-    return {
-        f"{kind}.{name}": tensor
-        for name, parameter in model.named_parameters()
-        for kind, tensor in optimizer.state.get(parameter, {}).items()
-    }
+    return {f"{kind}.{name}": tensor for kind, own in optimizer.moments.items() for name, tensor in own.items()}
 
 
-def load_optimizer(optimizer: torch.optim.Adam, model: nn.Module, tensors: dict[str, Tensor]) -> None:
+def load_optimizer(optimizer: Adam, tensors: dict[str, Tensor]) -> None:
     """Put saved state back, each tensor to the device of its parameter."""
-    for name, parameter in trained_parameters(model).items():
-        state = {}
-        for kind in ("step", "exp_avg", "exp_avg_sq"):
+    for kind in _KINDS:
+        own = optimizer.moments[kind] = {}
+        for name, parameter in optimizer.parameters.items():
             tensor = tensors.get(f"{kind}.{name}")
             if tensor is None or (kind != "step" and tensor.shape != parameter.shape):
                 raise CheckpointError(f"the optimiser's state holds no fitting {kind} for {name}")
-            state[kind] = tensor.to(parameter.device, copy=True)
-        optimizer.state[parameter] = state
+            own[name] = tensor.to(parameter.device, copy=True)

@@ -22,7 +22,7 @@ from heedful.model.draft_heads import MOST_WORDS, NAME, DraftHeads
 from heedful.model.initialization import scale_residual_branches
 from heedful.model.transformer import Transformer
 from heedful.presets import parameter_count
-from heedful.runs.checkpoints import Checkpoint, newest_sound
+from heedful.runs.checkpoints import Checkpoint, load_weights, newest_sound
 from heedful.runs.descriptions import (
     MAY_CHANGE,
     RUN,
@@ -37,7 +37,7 @@ from heedful.runs.descriptions import (
 )
 from heedful.runs.folder import copy_text_files, remove_run
 from heedful.runs.metrics import cut_metrics
-from heedful.runs.models import load_weights, read_model
+from heedful.runs.saved import read_model
 from heedful.symbols import END, PAD
 from heedful.text.closed_vocabulary import load_vocabulary
 from heedful.training.batches import Batches

@@ -35,7 +35,7 @@ from heedful.training.distributed import GradientLine, World, agree, sum_over_pr
 from heedful.training.events import Reporter, Warned
 from heedful.training.flops import WORKING_MEMORIES_OF_GRAPHS
 from heedful.training.label_smoothing import output_losses
-from heedful.training.optimizer import adam, guarded_step, scheduled_rate, trained_parameters
+from heedful.training.optimizer import Adam, guarded_step, scheduled_rate, trained_parameters
 
 _MOST_MICRO_BATCHES = 1024
 """Micro-batches beyond which there is no point in trying."""
@@ -72,7 +72,7 @@ class Trainer:
         self._training, self._d_model = config.training, config.model.d_model
         self.last_step = config.training.steps
         """At which a rate that falls in a straight line ends: earlier, where the clock will end the run."""
-        self.optimizer = adam(model, config.training)
+        self.optimizer = Adam.of(model, config.training)
         self._line = GradientLine(model, sums=2)
         single = torch.float32 if precision.device.type == "cuda" else torch.float64
         self._rate = torch.zeros((), device=precision.device, dtype=single)

@@ -1,6 +1,4 @@
-"""A trained model as a run left it, with its weights: ready to be used, or given away.
-
-A bundle, the model to give away, is the folder of a run without what only its training needs, its weights as small as
+"""A bundle, a model to give away: the folder of a run without what only its training needs, its weights as small as
 asked for: whatever takes a model takes it.
 """
 
@@ -9,59 +7,19 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import torch
 from safetensors import SafetensorError
-from torch import Tensor
 
 from heedful.errors import CheckpointError
 from heedful.files import new_folder, read_small, reason, require_replaceable
-from heedful.model.draft_heads import heads_like
-from heedful.model.transformer import Transformer
-from heedful.runs.checkpoints import as_stored, read_checkpoint, require_finite, require_same_shapes, write_tensors
-from heedful.runs.descriptions import MODEL, RUN, STATE, Languages, RunDescription, read_run, write_run
+from heedful.runs.checkpoints import as_stored, write_tensors
+from heedful.runs.descriptions import MODEL, RUN, STATE, Languages, read_run, write_run
 from heedful.runs.folder import AVERAGED, CARD, TEXT_FILES, copy_text_files
 from heedful.runs.lists import languages
-from heedful.runs.saved import SavedModel, known_model
+from heedful.runs.saved import SavedModel
 from heedful.text.profile import given_away, write_profile
 
 _FILES = (RUN, CARD, f"{AVERAGED}/{MODEL}", f"{AVERAGED}/{STATE}", *TEXT_FILES)
 """All that a bundle may hold."""
-
-
-def read_model(place: Path | str) -> SavedModel:
-    """The model in a run folder, or of one of its checkpoints: ``RUN``, ``RUN/averaged``, ``RUN/checkpoints/step-N``.
-
-    Where there is no such folder, it is the model of that name that comes with heedful. Of a run it is the average of
-    the last checkpoints where there is one, and otherwise, or when the run has gone on since, the newest checkpoint.
-    """
-    saved = known_model(place)
-    _ = saved.model  # what is wrong with its weights is said now
-    return saved
-
-
-def model_with_weights(description: RunDescription, weights_from: Path) -> Transformer:
-    """A model of this description, with the weights of this checkpoint."""
-    checkpoint = read_checkpoint(weights_from, optimizer=False)
-    require_finite(checkpoint.model, where=str(weights_from))
-    config, sizes = description.config.model, (description.vocab_size, description.source_vocab_size)
-    if config.encoder_layers + config.decoder_layers > len(checkpoint.model):  # or they would take hours to build
-        raise CheckpointError(f"{weights_from} is of another model: it has fewer parameters than {RUN} has layers")
-    with torch.device("meta"):
-        model = Transformer(config, vocab_size=sizes[0], source_vocab_size=sizes[1])
-        model.draft = heads_like(checkpoint.model, d_model=config.d_model)
-    load_weights(model, checkpoint.model, where=str(weights_from), assign=True)
-    if model.draft is not None and not model.draft.words.lt(sizes[0]).logical_and(model.draft.words.ge(0)).all():
-        raise CheckpointError(f"{weights_from}: its draft heads guess words that its vocabulary does not have")
-    return model.eval()
-
-
-def load_weights(model: Transformer, weights: dict[str, Tensor], *, where: str, assign: bool = False) -> None:
-    """Put saved weights into a model that must have the same parameters; ``assign``: in place of its own."""
-    ours = model.state_dict()
-    require_same_shapes(weights, ours, where=where, other="the one that is asked for")
-    if wrong := [name for name, value in weights.items() if value.dtype != ours[name].dtype]:
-        raise CheckpointError(f"{where}: {wrong[0]} is of type {weights[wrong[0]].dtype}, not {ours[wrong[0]].dtype}")
-    model.load_state_dict(weights, assign=assign)
 
 
 def write_bundle(
