@@ -48,7 +48,7 @@ CEILINGS = {
     "text": (15, 3060),
     "evaluation": (6, 755),
     "parsing": (5, 575),
-    "by themselves": (10, 1305),
+    "by themselves": (10, 1320),
 }
 LONGEST_FILE = 400
 # The door of the library re-exports from everywhere; any room may read the version it holds.
