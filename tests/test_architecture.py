@@ -33,7 +33,7 @@ LAYERS = [
 CEILINGS = {
     "cli": (26, 4300),
     "demo": (5, 615),
-    "reproduction": (16, 2485),
+    "reproduction": (16, 2495),
     "serve": (20, 2995),
     "report": (11, 1760),
     "export": (4, 480),
