@@ -101,6 +101,10 @@ def test_what_is_said_of_a_picture_is_text_where_it_stands_alone() -> None:
     assert filled(source.encode(), ".md", shouted).decode() == source.replace("A dog", "A DOG").replace("See", "SEE")
 
 
+def test_the_box_of_a_task_is_no_part_of_its_text() -> None:
+    assert document_of(b"- [ ] Buy milk\n- [x]  Do *it*\n* [ ]\n", ".md").units == ["Buy milk", "Do <t0>it</t1>"]
+
+
 SUBTITLE = st.tuples(
     st.integers(0, 3_000_000), st.integers(1, 9999), st.lists(st.sampled_from(WORDS), min_size=1, max_size=5)
 )

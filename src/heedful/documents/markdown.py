@@ -18,9 +18,11 @@ _FRONT_MATTER = re.compile(r"\A\ufeff?(---|\+\+\+)[ \t]*\n.*?\n\1[ \t]*(?:\n|\Z)
 _HARD_BREAK = re.compile(r"(?: {2,}|\\)$")
 _PICTURE = re.compile(r"!\[([^\[\]]*)\]\([^()\s]*(?:\s+\"[^\"]*\")?\)")
 """One that is a paragraph by itself: what is said of it is the text."""
+_TASK = re.compile(r"\[[ xX]\]\s+(?=\S)")
+"""The box of a list's item, open or ticked: it stays, and the text begins after it."""
 _INLINE = re.compile(
     r"(?P<kept>(?<!`)(`+)(?!`)[^\n]*?(?<!`)\2(?!`)|!\[[^\]]*\]\([^()\s]*(?:\s+\"[^\"]*\")?\)|<[a-z][a-z0-9+.-]*:[^<>\s]*>"
-    r"|<[^<>\s@]+@[^<>\s@]+>|\[\^[^\]\s]+\]|(?<![^\s])\[[ xX]\](?=\s))"
+    r"|<[^<>\s@]+@[^<>\s@]+>|\[\^[^\]\s]+\])"
     r"|(?P<close>\]\((?:[^()\s]|\([^()\s]*\))*(?:\s+(?:\"[^\"]*\"|'[^']*'))?\)|\]\[[^\]]*\])"
     r"|(?P<open>\[)|(?P<html></?[A-Za-z][^<>]*>|<!--.*?-->)|(?P<escape>\\[!-/:-@\[-`{-~])"
     r"|(?P<mark>\*{1,3}(?=[^\s*])|(?<=[^\s*])\*{1,3}|(?<!\w)_{1,3}(?=[^\s_])|(?<=[^\s_])_{1,3}(?!\w)|~~)"
@@ -97,6 +99,8 @@ def _place(group: list[tuple[int, int, int]], lines: list[str], key: str):
         end -= len(cut[0])
     if len(group) == 1 and (picture := _PICTURE.fullmatch(text)):
         begin, end, text = begin + picture.start(1), begin + picture.end(1), picture[1]
+    if (task := _TASK.match(text)) and begin + task.end() < end:
+        begin, text = begin + task.end(), text[task.end() :]
     if any(map(str.isalpha, text)):
         yield _Place(first, begin, end, len(group) - 1, _unit(text, key))
 
