@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -218,6 +218,7 @@ RUNS = st.lists(
 
 @settings(max_examples=30, deadline=None)
 @given(paragraphs=st.lists(RUNS, min_size=1, max_size=3))
+@example(paragraphs=[[("{{h0}}", False, "text"), ("", False, "break"), ("<t1> & </t0>", True, "text")]])
 def test_a_file_of_word_has_the_same_characters_in_the_same_formats(paragraphs: list) -> None:
     docx = pytest.importorskip("docx")
     file = docx.Document()

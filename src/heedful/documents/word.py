@@ -20,7 +20,27 @@ from heedful.errors import TextError
 _TEXT = {qn("w:t"), qn("w:tab"), qn("w:noBreakHyphen"), qn("w:rPr"), qn("w:lastRenderedPageBreak")}
 _MOST_BYTES = 256 << 20
 """Of a file when it is unpacked: a small one can hold a bomb."""
-_OURS = re.compile(r"<(/?)t(\d+)>|\{\{h(\d+)\}\}")
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """How formats and what is no text are written in a unit: by letters that the file has nowhere in such a place."""
+
+    tag: str
+    hole: str
+
+    @classmethod
+    def absent_from(cls, text: str) -> _Marks:
+        tag, hole = "t", "h"
+        while re.search(rf"</?{tag}\d", text):
+            tag += "t"
+        while f"{{{{{hole}" in text:
+            hole += "h"
+        return cls(tag, hole)
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        return re.compile(rf"<(/?){self.tag}(\d+)>|\{{\{{{self.hole}(\d+)\}}\}}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,16 +74,17 @@ def docx_document(content: bytes) -> Document:
         edges = (section.header, section.footer, section.first_page_header, section.first_page_footer)
         parts += [one._element for one in edges if not one.is_linked_to_previous]
     paragraphs = [own for part in parts for own in part.iter(qn("w:p"))]
-    taken = [(own, runs) for own in paragraphs if (runs := _runs(own)) and _has_letters(runs)]
+    taken = [runs for own in paragraphs if (runs := _runs(own)) and _has_letters(runs)]
+    marks = _Marks.absent_from("\n".join("".join(run.text or "" for run in runs) for runs in taken))
 
     def filled(translations: Sequence[str]) -> bytes:
-        for (_, runs), translation in zip(taken, translations, strict=True):
-            _fill(runs, translation)
+        for runs, translation in zip(taken, translations, strict=True):
+            _fill(runs, translation, marks)
         made = io.BytesIO()
         file.save(made)
         return made.getvalue()
 
-    return Document([_unit_text(runs) for _, runs in taken], filled)
+    return Document([_unit_text(runs, marks) for runs in taken], filled)
 
 
 def _has_letters(runs: list[_Run]) -> bool:
@@ -116,23 +137,23 @@ def _main_style(runs: list[_Run]) -> str:
     return lengths.most_common(1)[0][0]
 
 
-def _unit_text(runs: list[_Run]) -> str:
+def _unit_text(runs: list[_Run], marks: _Marks) -> str:
     main, text = _main_style(runs), ""
     for number, run in enumerate(runs):
         if run.text is None:
-            text += f"{{{{h{number}}}}}"
+            text += f"{{{{{marks.hole}{number}}}}}"
         elif run.style == main or not run.text.strip():
             text += run.text
         else:
-            text += f"<t{number}>{run.text}</t{number}>"
+            text += f"<{marks.tag}{number}>{run.text}</{marks.tag}{number}>"
     return text
 
 
-def _fill(runs: list[_Run], translation: str) -> None:
+def _fill(runs: list[_Run], translation: str, marks: _Marks) -> None:
     """Put runs in the order that a translation has, each with its text."""
     main = next(run for run in runs if run.style == _main_style(runs) and run.text is not None)
     new, at, inside, seen = [], 0, None, set()
-    for match in [*_OURS.finditer(translation), None]:
+    for match in [*marks.pattern.finditer(translation), None]:
         text = translation[at : match.start() if match else None]
         if text:
             new.append(_with_text(runs[inside] if inside is not None else main, text))
