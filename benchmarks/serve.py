@@ -1,6 +1,6 @@
 """How long people wait for `heedful serve`, beside rivals; and whether it keeps memory.
 
-    python benchmarks/serve.py --output benchmarks/results/serve_MACHINE_DATE.md
+    python benchmarks/serve.py --libretranslate PYTHON --output benchmarks/results/serve_MACHINE_DATE.md
     python benchmarks/serve.py --device cuda --fronts 4 8 --output benchmarks/results/serve_MACHINE_DATE.md
     python benchmarks/serve.py --stand-in --fronts 2
     python benchmarks/serve.py --memory 50000 --output benchmarks/results/serve_memory_MACHINE_DATE.md
@@ -13,9 +13,10 @@ has 32 sentences, as programs that translate documents ask. Most requests are on
 page of them. On a GPU several processes ask (`--clients`), since one cannot ask for all that a server can answer, and
 `heedful serve` is tried with fronts too (`--fronts`). Beside it stands CTranslate2 behind a front of Starlette and
 uvicorn: whatever has come while a batch is translated is the next batch. Every server is a process of its own with the
-same model, beam and threads. Two cores take twelve minutes; nothing else may run.
-LibreTranslate's own server is not among them: version 1.9.6 installs, but it fetches its models from its authors when
-it starts, and without them, on a machine without the network, it ends with an IndexError.
+same model, beam and threads. Two cores take twenty minutes; nothing else may run.
+LibreTranslate's own server (`pip install libretranslate protobuf spacy` in an environment of its own, whose Python
+--libretranslate names) gets our models too, since it cannot fetch its own without the network; it is asked in its own
+interface, which `heedful serve` has as well: that row has "as LibreTranslate".
 
 With `--stand-in` there is no model but a sleep in its place, of as long as a step takes on a fast GPU: what is left is
 what everything around the model takes, and how much processor time that is in which process.
@@ -33,6 +34,7 @@ import json
 import os
 import random
 import re
+import socket
 import statistics
 import subprocess
 import sys
@@ -40,6 +42,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +77,7 @@ AT_ONCE = 128
 LARGE = 32
 """Sentences of a request of those who translate documents."""
 
+_AS_LIBRETRANSLATE = "LibreTranslate"
 _OURS = ("heedful", "stand-in")
 _ON_TORCH = ("torch", "float32", "--fronts", "stand-in")
 
@@ -109,6 +113,7 @@ class Plan:
     fronts: Sequence[int] = ()
     clients: int = 1
     stand_in: bool = False
+    libretranslate: str = ""
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -131,6 +136,9 @@ class Plan:
             found["heedful" + self._with(number)] = [*own, "--engine", "torch", "--fronts", str(number)]
         if self.device == "cpu":
             found["heedful --engine torch"] = [*own, "--engine", "torch"]
+        if self.libretranslate:
+            found[f"heedful, asked as {_AS_LIBRETRANSLATE}"] = own
+            found[_AS_LIBRETRANSLATE] = [*rival, "libretranslate", "--libretranslate", self.libretranslate]
         for kind in ("float32", "int8") if self.device == "cpu" else ("bfloat16",):
             found[f"static batches, CTranslate2 in {kind}"] = [*rival, kind]
         if self.device == "cuda":
@@ -172,28 +180,35 @@ def started(command: Sequence[str]) -> Iterator[tuple[str, int]]:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         for line in process.stderr:
-            if found := re.search(r"http://127\.0\.0\.1:\d+/", line):
+            if found := re.search(r"http://127\.0\.0\.1:(\d+)", line):
                 break
         else:
             raise ServerError(f"{' '.join(command)} did not start")
         threading.Thread(target=process.stderr.read, daemon=True).start()
-        yield found[0], process.pid
+        while True:  # some say where before they are there
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", int(found[1]))):
+                break
+            time.sleep(0.1)
+        yield found[0] + "/", process.pid
         process.terminate()
 
 
 class Client:
     """Somebody who asks, and what they saw."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, as_libretranslate: bool) -> None:
         self._port = int(url.rstrip("/").rpartition(":")[2])
+        self._path = "/translate" if as_libretranslate else "/api/translate"
+        self._direction = {"source": "en", "target": "de"} if as_libretranslate else {}
         self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
         self.waits: list[float] = []
         self.sentences = self.refused = 0
 
     async def ask(self, texts: Sequence[str]) -> None:
         """By hand, since HTTP clients take as long as a server does."""
-        began, body = time.perf_counter(), json.dumps({"text": texts}).encode()
-        head = "POST /api/translate HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+        field = "q" if self._direction else "text"
+        began, body = time.perf_counter(), json.dumps({field: texts, **self._direction}).encode()
+        head = f"POST {self._path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
         head += f"content-length: {len(body)}"
         while True:
             is_new = not self._idle
@@ -258,9 +273,10 @@ class Asking:
     sizes: Sequence[int] = SIZES
     at_once: int = AT_ONCE
     seed: int = 0
+    as_libretranslate: bool = False
 
     async def seen(self) -> dict[str, Any]:
-        client, began = Client(self.url), time.perf_counter()
+        client, began = Client(self.url, as_libretranslate=self.as_libretranslate), time.perf_counter()
         if self.rate:
             await at_rate(client, self.rate, self.seconds, seed=self.seed)
         else:
@@ -326,15 +342,16 @@ def compare(plan: Plan) -> Iterator[str]:
         same = library[plan.engine(name)]
         try:
             with started(command) as (url, pid):
-                asyncio.run(Asking(url, 2.0, rate=5.0).seen())  # warm
+                anew = partial(Asking, url, as_libretranslate=name.endswith(_AS_LIBRETRANSLATE))
+                asyncio.run(anew(2.0, rate=5.0).seen())  # warm
                 rates = sorted({share * speed for share in plan.shares for speed in (library["torch"], same)})
                 for rate in () if plan.stand_in else rates:
-                    asking = Asking(url, plan.seconds, rate=rate)
+                    asking = anew(plan.seconds, rate=rate)
                     yield outcome(name, f"{rate:.1f}", asking, clients=plan.clients).row
                 fronts = max(1, int(name.rpartition("--fronts ")[2])) if "--fronts" in name else 1
                 best[name] = []
                 for sizes, at_once in ((SIZES, AT_ONCE), ([LARGE], AT_ONCE // 8)):
-                    asking = Asking(url, plan.seconds, sizes=sizes, at_once=at_once * fronts)
+                    asking = anew(plan.seconds, sizes=sizes, at_once=at_once * fronts)
                     asked = "saturated" if sizes is SIZES else f"saturated, {LARGE} in each request"
                     before = processor_seconds(pid)
                     found = outcome(name, asked, asking, clients=plan.clients)
@@ -370,6 +387,7 @@ def main() -> None:
     parser.add_argument("--ask", help=argparse.SUPPRESS)
     parser.add_argument("--memory", type=int, default=0, metavar="N", help="send N requests, and watch the memory")
     parser.add_argument("--rival", metavar="KIND", help="be the rival, computing in this kind of number")
+    parser.add_argument("--libretranslate", default="", metavar="PYTHON", help="that has LibreTranslate: a rival more")
     parser.add_argument("--output", type=Path, help="a file of Markdown")
     chosen = parser.parse_args()
     if chosen.ask:
@@ -384,8 +402,14 @@ def main() -> None:
         chosen.fronts,
         chosen.clients or CLIENTS[chosen.device],
         chosen.stand_in,
+        chosen.libretranslate,
     )
-    if chosen.rival:
+    if chosen.rival == "libretranslate":
+        from serve_rival import serve_libretranslate
+
+        models = {"en_de": plan.model, "de_en": "de-en-small"}  # it wants two directions, one of which is asked for
+        serve_libretranslate(models, plan.libretranslate, threads=plan.threads)
+    elif chosen.rival:
         from serve_rival import serve_static_batches
 
         serve_static_batches(plan.model, chosen.rival, device=plan.device, threads=plan.threads)

@@ -1,4 +1,4 @@
-"""A rival of `heedful serve`: another engine with static batches behind a front of Starlette and uvicorn.
+"""Rivals of `heedful serve`: LibreTranslate, and another engine with static batches behind Starlette and uvicorn.
 
 CTranslate2 in a kind of number (float32, int8, …), or Hugging Face's Marian, if the kind is `marian`.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -123,3 +124,15 @@ def serve_static_batches(model: str, kind: str, *, device: str, threads: int) ->
         sock = bound_socket("127.0.0.1", 0)
         print(f"http://127.0.0.1:{sock.getsockname()[1]}/", file=sys.stderr, flush=True)
         uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off")).run(sockets=[sock])
+
+
+def serve_libretranslate(models: dict[str, str], python: str, *, threads: int) -> None:
+    """Become LibreTranslate's server, which is installed for that Python, with our models for its directions."""
+    folder = Path(tempfile.mkdtemp())
+    for direction, model in models.items():
+        command = [sys.executable, "-m", "heedful", "export", model, "--to", "ctranslate2"]
+        subprocess.run([*command, "--output", str(folder / direction)], check=True, capture_output=True)
+    with bound_socket("127.0.0.1", 0) as sock:
+        port = str(sock.getsockname()[1])
+    script = Path(__file__).with_name("rivals") / "libretranslate_server.py"
+    os.execv(python, [python, "-W", "ignore", str(script), str(folder), port, str(threads)])
