@@ -14,6 +14,16 @@ from heedful.runs.lists import ListedModel, bundled, languages, models_in, usual
 from heedful.runs.saved import SavedModel, description_of
 from heedful.text.profile import LanguageCheck, read_profile
 
+_NAMES = (
+    "ar Arabic, bg Bulgarian, ca Catalan, cs Czech, da Danish, de German, el Greek, en English, eo Esperanto, es "
+    "Spanish, et Estonian, eu Basque, fa Persian, fi Finnish, fr French, ga Irish, gl Galician, he Hebrew, hi "
+    "Hindi, hr Croatian, hu Hungarian, id Indonesian, is Icelandic, it Italian, ja Japanese, ka Georgian, ko "
+    "Korean, lt Lithuanian, lv Latvian, mk Macedonian, ms Malay, nb Norwegian, nl Dutch, nn Norwegian, no "
+    "Norwegian, pl Polish, pt Portuguese, ro Romanian, ru Russian, sk Slovak, sl Slovenian, sq Albanian, sr "
+    "Serbian, sv Swedish, ta Tamil, th Thai, tl Tagalog, tr Turkish, uk Ukrainian, ur Urdu, vi Vietnamese, zh "
+    "Chinese"
+)
+LANGUAGE_NAMES = {pair[:2]: pair[3:] for pair in _NAMES.split(", ")}
 _OWN, _OTHER = 0.6, 0.3
 """The share of frequent words from which on a text may be in a language."""
 _SURE = 5.0

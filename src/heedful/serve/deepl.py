@@ -8,9 +8,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from heedful.errors import ServeError
+from heedful.runs.direction import LANGUAGE_NAMES
 from heedful.serve.access import UNLIMITED
 from heedful.serve.fields import fields_of
-from heedful.serve.service import LANGUAGE_NAMES
 from heedful.serve.texts import Wanted, charge, holder_of, service_of, translated
 
 _QUOTA = 456

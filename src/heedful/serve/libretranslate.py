@@ -9,8 +9,9 @@ from starlette.responses import JSONResponse, Response
 
 from heedful.documents import FORMATS
 from heedful.errors import ServeError
+from heedful.runs.direction import LANGUAGE_NAMES
 from heedful.serve.fields import Fields, fields_of
-from heedful.serve.service import LANGUAGE_NAMES, ServedModel, Service
+from heedful.serve.service import ServedModel, Service
 from heedful.serve.texts import Wanted, charge, holder_of, service_of, translated
 
 

@@ -27,21 +27,11 @@ _MOST_JOBS = 256
 """Requests whose text is taken apart or put together, or that wait for their translations: a thread for each."""
 _WORKERS = 2
 """Batches at the same time where nobody says how many, if there are as many threads: none is idle while one ends."""
-_NAMES = (
-    "ar Arabic, bg Bulgarian, ca Catalan, cs Czech, da Danish, de German, el Greek, en English, eo Esperanto, es "
-    "Spanish, et Estonian, eu Basque, fa Persian, fi Finnish, fr French, ga Irish, gl Galician, he Hebrew, hi "
-    "Hindi, hr Croatian, hu Hungarian, id Indonesian, is Icelandic, it Italian, ja Japanese, ka Georgian, ko "
-    "Korean, lt Lithuanian, lv Latvian, mk Macedonian, ms Malay, nb Norwegian, nl Dutch, nn Norwegian, no "
-    "Norwegian, pl Polish, pt Portuguese, ro Romanian, ru Russian, sk Slovak, sl Slovenian, sq Albanian, sr "
-    "Serbian, sv Swedish, ta Tamil, th Thai, tl Tagalog, tr Turkish, uk Ukrainian, ur Urdu, vi Vietnamese, zh "
-    "Chinese"
-)
 _CACHED_WORDS = 1 << 14
 """Whose subwords are known: what strangers send for months must not fill the memory."""
 _ENOUGH = 2000
 """Characters by which a language is known."""
 _UNKNOWN = Side({}, {}, 0.0)
-LANGUAGE_NAMES = {pair[:2]: pair[3:] for pair in _NAMES.split(", ")}
 
 
 @dataclass(frozen=True, eq=False)
