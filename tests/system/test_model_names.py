@@ -146,7 +146,7 @@ def test_where_nothing_is_asked_for_the_text_chooses_the_model(
         ("--input", str(tmp_path / "german")): "I saw",
         (): "I saw",
     }
-    told = "the text looks like 'de', so de-en-small translates it; --model en-de-small is for the other way\n"
+    told = "the text looks like German, so de-en-small translates it; --model en-de-small is for the other way\n"
     for given, begins in choices.items():
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{german}\n{german}\n".encode())))
         code, output, errors = run_here(capsys, "translate", *given, *short)

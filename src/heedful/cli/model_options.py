@@ -131,13 +131,14 @@ class EnsembleOptions(ModelOptions):
         default = default_model()
         if default is None or self.models or self.from_ or self.to:
             return self
-        from heedful.runs.direction import model_of_text
+        from heedful.runs.direction import LANGUAGE_NAMES, model_of_text
 
         found = model_of_text(default, " ".join(itertools.islice(text, _LOOKED_AT))[:_ENOUGH])
         if found is None:
             return self
-        name, language = found
-        say(f"the text looks like {language!r}, so {name} translates it; --model {default} is for the other way")
+        name, code = found
+        language = LANGUAGE_NAMES.get(code, code)
+        say(f"the text looks like {language}, so {name} translates it; --model {default} is for the other way")
         return dataclasses.replace(self, models=(name,))
 
 
