@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from tests.trained_toys import train_toy
 
 import heedful
-from heedful.errors import BusyError, GoneError, ServeError
+from heedful.errors import BusyError, GoneError, SearchError, ServeError
 from heedful.runs.descriptions import Languages
 from heedful.search.options import SearchOptions
 from heedful.search.sentence import Hypothesis, Sentence
@@ -360,4 +361,61 @@ def test_where_one_engine_of_a_model_fails_the_others_jobs_go_on() -> None:
     assert answer[0].number == 1
     until("nothing is left", lambda: thread.idle)
     assert not thread.broken
+    thread.stop()
+
+
+class OnBrokenGpu(OfTwoClasses):
+    """A model whose first engine fails, and after it the GPU; ``left``: of the engines before, when one is made."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        super().__init__()
+        self.error, self.made, self.left = error, weakref.WeakSet[InSteps](), list[int]()
+        self.failed = False
+
+    def forget_engines(self) -> None:
+        super().forget_engines()
+        self.failed = True
+
+    def shared_engine(self, sentence: Sentence, options: SearchOptions) -> InSteps:
+        if self.failed:
+            self.left.append(len(self.made))
+            if self.error:
+                raise self.error
+        engine = super().shared_engine(sentence, options)
+        self.made.add(engine)
+        return engine
+
+
+def test_new_engines_are_made_when_those_that_failed_are_gone() -> None:
+    thread, search, other = EngineThread(Metrics(), most_tokens=10**6), OnBrokenGpu(), Job()
+    with thread._news:
+        for own, number, length in ((Job(), 13, 4), (other, 1, 9)):
+            thread.submit(Arrival(own, search, SearchOptions(), [Sentence(number, np.arange(length))]))  # type: ignore[arg-type]
+    assert isinstance(other.results.get(timeout=10), tuple)
+    assert search.left == [0]
+    until("nothing is left", lambda: thread.idle)
+    thread.stop()
+
+
+@pytest.mark.parametrize(
+    ("error", "ends"),
+    [
+        (RuntimeError("CUDA error: an illegal memory access was encountered"), True),
+        (RuntimeError("CUDA out of memory"), False),
+        (SearchError("too long"), False),
+        (KeyError("CUDA"), False),
+    ],
+)
+def test_a_gpu_that_is_gone_ends_the_service_and_what_is_wrong_with_one_job_does_not(
+    error: Exception, ends: bool
+) -> None:
+    thread, search = EngineThread(Metrics(), most_tokens=10**6), OnBrokenGpu(error)
+    for number in (13, 1, 1, 1):
+        job = Job()
+        with thread._news:
+            thread.submit(Arrival(job, search, SearchOptions(), [Sentence(number, np.arange(4))]))  # type: ignore[arg-type]
+        assert isinstance(job.results.get(timeout=10), Exception)
+        if thread.broken:
+            break
+    until("its end is seen", lambda: thread.broken == ends)
     thread.stop()

@@ -13,12 +13,13 @@ import contextlib
 import math
 import threading
 import time
+import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from heedful.errors import BusyError, GoneError, ServeError
+from heedful.errors import BusyError, GoneError, ServeError, is_out_of_memory
 from heedful.search.options import SearchOptions
 from heedful.search.sentence import Sentence
 from heedful.serve.engines import Arrival, Batch, Decoder, Job, OnLive, Results, Shareable, Slots, Workers
@@ -183,8 +184,9 @@ class EngineThread(Decoder):
             if some_ended or self._some_ended:
                 self._forget_ended()
             self._begin_batches()
-            engines = [engine for engine in self._lanes if engine.most_tokens is None]
-            finished += sum([self._turn(engine, some_ended=some_ended) for engine in engines])
+            # No name for the list, which would keep engines that have failed.
+            for_steps = (engine for engine in [*self._lanes] if engine.most_tokens is None)
+            finished += sum(self._turn(engine, some_ended=some_ended) for engine in for_steps)
             if finished:
                 now = time.monotonic()
                 news, looked = (finished, now - looked), now
@@ -219,6 +221,8 @@ class EngineThread(Decoder):
         except Exception as error:  # of this job alone: too long a source, no memory for it
             job.end(error)
             self._some_ended = True
+            if isinstance(error, RuntimeError) and "CUDA" in str(error) and not is_out_of_memory(error):
+                self._count_fault()  # after some errors a GPU does nothing any more, for nobody
 
     def _forget_ended(self) -> None:
         """Leave nothing of the jobs that are finished, given up or failed; those that are decoded go in their turn."""
@@ -338,8 +342,13 @@ class EngineThread(Decoder):
             job.on_live(engine.live(sentences))
 
     def _report_fault(self, error: Exception, search: Shareable, inside: Sequence[Sentence]) -> None:
-        """Fail the jobs that were decoded with this model, and let the others go on with new engines."""
-        self._metrics.faults.inc()
+        """Fail the jobs that were decoded with this model, and let the others come again, to new engines.
+
+        They come when nothing holds the old ones, whose memory may be needed: neither the frames in which it happened
+        nor this one.
+        """
+        error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next  # but this thread's own
+        traceback.clear_frames(error.__traceback__)
         failed = ServeError(f"the engine failed ({type(error).__name__}) while this was translated")
         failed.__cause__ = error
         engines = [engine for engine, (own, *_) in self._lanes.items() if own is search]
@@ -347,14 +356,20 @@ class EngineThread(Decoder):
             self._owners[sentence].end(failed)
             self._drop(sentence)
         search.forget_engines()
+        again: list[Arrival] = []
         for engine in engines:
             _, options, jobs = self._lanes.pop(engine)
-            for job in jobs:
-                sentences = job.waiting.pop(engine)
-                if job.ended is None:
-                    self._take_in(Arrival(job, search, options, sentences))
-        self._faults.append(time.monotonic())
+            waiting = [(job, job.waiting.pop(engine)) for job in jobs]
+            again += [Arrival(job, search, options, own) for job, own in waiting if job.ended is None]
+        with self._news:
+            self._arrivals[:0] = again
         self._some_ended = True
+        self._count_fault()
+
+    def _count_fault(self) -> None:
+        """Too many in a short time end the service."""
+        self._metrics.faults.inc()
+        self._faults.append(time.monotonic())
         if len(self._faults) == _FAULTS and self._faults[-1] - self._faults[0] < _WITHIN_SECONDS:
             with self._news:
                 self._stopped = self.broken = True
