@@ -91,7 +91,7 @@ class ModelConfig(_Section):
     attention_dropout: float = setting(0.0, "dropout on the attention weights (not in the paper)", at_least=0, below=1)
     positions: str = setting("sinusoidal", "positional encoding", choices=("sinusoidal", "learned"))
     max_positions: int = setting(1024, "longest sequence that learned positions can take", 1, 100_000_000)
-    neighbourhood: int = setting(0, "positions to each side that self-attention sees; 0: every one", 0, 100_000_000)
+    neighbourhood: int = setting(0, "positions that self-attention sees, half to each side; 0: all", 0, 100_000_000)
 
     @property
     def key_size(self) -> int:

@@ -28,6 +28,7 @@ MODELS = {
     "small": {},
     "d_k, d_v": {"d_k": 12, "d_v": 40},
     "restricted": {"neighbourhood": 8},
+    "alone": {"neighbourhood": 1},
     "learned": {"positions": "learned", "max_positions": 64},
 }
 SUBWORDS = [b"", b"", b"", *(f"{' ' if n % 3 else ''}{'abc'[n % 3]}{n % 7 or ''}".encode() for n in range(VOCAB - 3))]

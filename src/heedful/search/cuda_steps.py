@@ -56,7 +56,8 @@ class LayersByKernels:
         """``encoded``: positions that words may stand at."""
         self._model, self._kept, self._kind = model, kept, torch.bfloat16 if half else torch.float32
         _, self._heads, self._positions, self._beams, _ = kept[0][0].shape
-        self._reach = model.config.neighbourhood // 2 or self._positions
+        neighbourhood = model.config.neighbourhood
+        self._reach = neighbourhood // 2 if neighbourhood else self._positions
         nothing = torch.zeros(1, encoded, model.config.d_model, device=model.embedding.weight.device)
         with torch.no_grad():
             self._encodings = model.target_positions(nothing)[0].contiguous()
