@@ -5,6 +5,9 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import torch
+from torch import Tensor, nn
+
 from heedful.prepare.pipeline import prepare
 from heedful.prepare.request import Request
 from heedful.text.cleaning import Rules
@@ -38,3 +41,16 @@ def write_toy(folder: Path, *, task: str, pairs: int, seed: int = 1, valid: int 
     )
     prepare(request, output=folder / "corpus")
     return folder / "corpus"
+
+
+def torch_adam(model: nn.Module) -> torch.optim.Adam:
+    """torch's own class, with the paper's settings."""
+    on_cuda = next(model.parameters()).is_cuda
+    return torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True, capturable=on_cuda)
+
+
+def step_of_torch(optimizer: torch.optim.Adam, *, rate: float | Tensor, skip: Tensor) -> None:
+    """One update, or none, as `guarded_step` makes it."""
+    optimizer.param_groups[0]["lr"] = rate
+    optimizer.grad_scale, optimizer.found_inf = None, skip  # pyright: ignore[reportAttributeAccessIssue]
+    optimizer.step()

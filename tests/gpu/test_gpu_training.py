@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.training_toys import toy_sentences
+from tests.training_toys import step_of_torch, torch_adam, toy_sentences
+from torch import nn
 
-from heedful.config import Config
+from heedful.config import Config, TrainingConfig
 from heedful.data.corpus import Corpus
 from heedful.prepare.pipeline import prepare
 from heedful.prepare.request import Request
@@ -17,8 +18,9 @@ from heedful.text.cleaning import Rules
 from heedful.text.pairs import two_files
 from heedful.training.batches import Batches, StepBatch
 from heedful.training.distributed import World
+from heedful.training.optimizer import Adam, guarded_step
 from heedful.training.setup import built_model
-from heedful.training.step import Trainer, precision_for
+from heedful.training.step import Trainer, _GraphedUpdate, precision_for
 
 CUDA = torch.device("cuda")
 SIZES = ["model.encoder_layers=2", "model.decoder_layers=2", "model.d_model=128", "model.d_ff=256", "model.num_heads=4"]
@@ -115,3 +117,23 @@ def test_captured_and_plain_steps_have_the_same_losses(short: Corpus, dropout: f
     found = {how: losses(new_trainer(config, short, how), steps) for how in ("plain", "captured")}
     assert found["captured"] == pytest.approx(found["plain"], rel=1e-3)
     assert found["captured"][-1] < found["captured"][0]
+
+
+def test_the_captured_update_is_that_of_torchs_own_class() -> None:
+    models = [nn.Sequential(nn.Linear(37, 51), nn.Linear(51, 3)).to(CUDA) for _ in range(2)]
+    models[1].load_state_dict(models[0].state_dict())
+    own, other = Adam.of(models[0], TrainingConfig()), torch_adam(models[1])
+    rate, skip = torch.zeros((), device=CUDA), torch.zeros((), device=CUDA)
+    pairs = list(zip(models[0].parameters(), models[1].parameters(), strict=True))
+    gradients = [(torch.zeros_like(parameter), torch.zeros_like(same)) for parameter, same in pairs]
+    for (parameter, same), (gradient, copy) in zip(pairs, gradients, strict=True):
+        parameter.grad, same.grad = gradient, copy
+    update = _GraphedUpdate(lambda: guarded_step(own, rate=rate, skip=skip))
+    for step in range(12):
+        rate.fill_(1e-3 / (step + 1))
+        skip.fill_(float(step % 5 == 3))
+        for gradient, copy in gradients:
+            copy.copy_(gradient.normal_())
+        update()
+        step_of_torch(other, rate=rate, skip=skip)
+        assert all(torch.equal(parameter, same) for parameter, same in pairs), step

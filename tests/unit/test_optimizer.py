@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 import torch
+from tests.training_toys import step_of_torch, torch_adam
 from torch import nn
 
 from heedful.config import TrainingConfig
@@ -87,3 +89,45 @@ def test_a_linear_decay_rises_as_equation_3_does_and_reaches_nothing_after_the_l
     np.testing.assert_allclose(np.diff(rates[9:]), -rates[9] / 41, rtol=1e-12)
     assert rates[-2] > rates[-1] == 0
     assert scheduled_rate(99, d_model=64, training=training) == 0, "a run that is given more steps, too"
+
+
+def test_saved_state_is_put_into_the_tensors_that_are_there() -> None:
+    """A captured graph may hold them."""
+    model = nn.Linear(4, 3)
+    optimizer = Adam.of(model, TrainingConfig())
+    for parameter in model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    guarded_step(optimizer, rate=0.1, skip=torch.zeros(()))
+    before = optimizer_tensors(optimizer)
+    load_optimizer(optimizer, {name: 2 * tensor for name, tensor in before.items()})
+    after = optimizer_tensors(optimizer)
+    assert all(after[name] is tensor for name, tensor in before.items())
+    assert after["step.weight"] == 2
+
+
+def test_state_for_which_there_was_no_memory_is_made_whole_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = nn.Linear(4, 3)
+    optimizer = Adam.of(model, TrainingConfig())
+    for parameter in model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    with monkeypatch.context() as patched:
+        patched.setattr(torch, "zeros_like", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            guarded_step(optimizer, rate=0.1, skip=torch.zeros(()))
+    guarded_step(optimizer, rate=0.1, skip=torch.zeros(()))
+    assert len(optimizer_tensors(optimizer)) == 6
+
+
+def test_it_is_torchs_adam_to_the_bit() -> None:
+    models = [nn.Sequential(nn.Linear(37, 51), nn.Linear(51, 3)) for _ in range(2)]
+    models[1].load_state_dict(models[0].state_dict())
+    own, other = Adam.of(models[0], TrainingConfig()), torch_adam(models[1])
+    for step in range(12):
+        for parameter, same in zip(models[0].parameters(), models[1].parameters(), strict=True):
+            parameter.grad = torch.randn_like(parameter)
+            same.grad = parameter.grad.clone()
+        skip = torch.tensor(float(step % 5 == 3))
+        guarded_step(own, rate=1e-3 / (step + 1), skip=skip)
+        step_of_torch(other, rate=1e-3 / (step + 1), skip=skip)
+        for parameter, same in zip(models[0].parameters(), models[1].parameters(), strict=True):
+            assert torch.equal(parameter, same)

@@ -70,10 +70,10 @@ def guarded_step(optimizer: Adam, *, rate: float | Tensor, skip: Tensor) -> None
     The fused kernel reads ``skip`` on the device, so that nobody has to wait for it.
     """
     training, parameters, moments = optimizer.training, optimizer.parameters, optimizer.moments
-    if not moments:
-        for kind in _KINDS:
-            moments[kind] = {name: _nothing_yet(kind, parameter) for name, parameter in parameters.items()}
+    if not moments:  # all of it or none: whoever finds no memory for it may try again
+        moments.update({kind: {name: _nothing_yet(kind, own) for name, own in parameters.items()} for kind in _KINDS})
     gradients = [parameter.grad for parameter in parameters.values() if parameter.grad is not None]
+    assert len(gradients) == len(parameters), "every trained parameter has a gradient"
     steps, first, second = ([*moments[kind].values()] for kind in _KINDS)
     with torch.no_grad():
         fused_adam(
@@ -84,7 +84,8 @@ def guarded_step(optimizer: Adam, *, rate: float | Tensor, skip: Tensor) -> None
 
 
 def _nothing_yet(kind: str, parameter: nn.Parameter) -> Tensor:
-    return torch.zeros((), device=parameter.device) if kind == "step" else torch.zeros_like(parameter)
+    is_step = kind == "step"
+    return torch.zeros((), dtype=torch.float32, device=parameter.device) if is_step else torch.zeros_like(parameter)
 
 
 def optimizer_tensors(optimizer: Adam) -> dict[str, Tensor]:
@@ -93,11 +94,11 @@ def optimizer_tensors(optimizer: Adam) -> dict[str, Tensor]:
 
 
 def load_optimizer(optimizer: Adam, tensors: dict[str, Tensor]) -> None:
-    """Put saved state back, each tensor to the device of its parameter."""
+    """Put saved state back, each tensor to the device of its parameter; into the tensors that are there, if any are."""
     for kind in _KINDS:
-        own = optimizer.moments[kind] = {}
+        own = optimizer.moments.setdefault(kind, {})
         for name, parameter in optimizer.parameters.items():
             tensor = tensors.get(f"{kind}.{name}")
             if tensor is None or (kind != "step" and tensor.shape != parameter.shape):
                 raise CheckpointError(f"the optimiser's state holds no fitting {kind} for {name}")
-            own[name] = tensor.to(parameter.device, copy=True)
+            own[name] = own[name].copy_(tensor) if name in own else tensor.to(parameter.device, copy=True)
