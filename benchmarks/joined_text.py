@@ -24,8 +24,8 @@ import sacrebleu
 from sacremoses import MosesDetokenizer
 
 import heedful
-from heedful.search import translator as translator_module
 from heedful.text.sentences import sentence_ends
+from heedful.translation import translator as translator_module
 
 T = TypeVar("T")
 BY = (2, 4, 8, 12)

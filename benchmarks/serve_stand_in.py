@@ -18,7 +18,7 @@ from heedful.runs.saved import read_model
 from heedful.search.engine import Results
 from heedful.search.options import SearchOptions
 from heedful.search.sentence import Hypothesis, Sentence
-from heedful.search.translator import Translator
+from heedful.translation.translator import Translator
 
 _CLASSES = (16, 32, 48, 64, 96, 128, 192, 256, 384)
 SLOTS, _SECONDS = 256, 0.0015

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from heedful.model.stacks import DecoderLayer as DecoderLayer
     from heedful.model.stacks import EncoderLayer as EncoderLayer
     from heedful.model.transformer import Transformer as Transformer
-    from heedful.search.translator import Translator as Translator
-    from heedful.search.translator import load as load
     from heedful.training.label_smoothing import label_smoothed_loss as label_smoothed_loss
     from heedful.training.optimizer import learning_rate as learning_rate
+    from heedful.translation.translator import Translator as Translator
+    from heedful.translation.translator import load as load
 
 _NAMES = {
     "config": ["Config", "ModelConfig"],
@@ -36,7 +36,7 @@ _NAMES = {
     "model.embeddings": ["positional_encoding", "PositionalEncoding"],
     "model.stacks": ["EncoderLayer", "DecoderLayer"],
     "model.transformer": ["Transformer"],
-    "search.translator": ["Translator", "load"],
+    "translation.translator": ["Translator", "load"],
     "training.label_smoothing": ["label_smoothed_loss"],
     "training.optimizer": ["learning_rate"],
 }

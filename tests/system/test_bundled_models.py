@@ -22,9 +22,9 @@ import heedful
 from heedful.files import sha256
 from heedful.runs.folder import DEFAULT_MODEL, bundled_models
 from heedful.search.options import SearchOptions
-from heedful.search.translator import Translation, Translator
 from heedful.symbols import END, START
 from heedful.text.profile import PROFILE
+from heedful.translation.translator import Translation, Translator
 
 MOST_BYTES = 24_000_000
 HEADINGS = ("Data", "Licences", "Commands", "Scores", "What it is bad at")

@@ -22,8 +22,8 @@ from heedful.errors import CheckpointError, ExportError, SearchError, ServeError
 from heedful.export import cache
 from heedful.runs.folder import DEFAULT_MODEL, bundled_models
 from heedful.runs.saved import known_model
-from heedful.search.lines import Translation
 from heedful.search.options import SearchOptions
+from heedful.translation.lines import Translation
 
 pytest.importorskip("ctranslate2")
 

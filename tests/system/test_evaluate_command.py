@@ -22,9 +22,9 @@ from heedful.presets import resolve
 from heedful.runs.descriptions import Languages
 from heedful.search.model_search import greedy_translations
 from heedful.search.options import SearchOptions
-from heedful.search.translator import Translator
 from heedful.training.loop import train
 from heedful.training.setup import Task
+from heedful.translation.translator import Translator
 
 SOURCES = ["a dog runs", "two men talk", "the house is red-white", "a child sleeps", "it rains"]
 REFERENCES = ["ein Hund läuft", "zwei Männer reden", "das Haus ist rot-weiß", "ein Kind schläft", "es regnet"]

@@ -12,7 +12,7 @@ from tests.commands import run_here
 import heedful
 from heedful.errors import SearchError
 from heedful.search.options import SearchOptions
-from heedful.search.translator import Translator
+from heedful.translation.translator import Translator
 
 TERMS = {
     "contract": "Abkommen",

@@ -23,9 +23,9 @@ from heedful.errors import SearchError
 from heedful.evaluation.alignments import words_of
 from heedful.files import sha256
 from heedful.runs.descriptions import read_state, write_state
-from heedful.search import translator as translator_module
-from heedful.search.lines import Translation
 from heedful.text.sentences import cut
+from heedful.translation import translator as translator_module
+from heedful.translation.lines import Translation
 
 LINES = [" ".join(words) for words in toy_sentences(12, seed=5)]
 

@@ -20,7 +20,7 @@ from heedful.cli.main import main
 from heedful.report.repetition import prepare_command, train_command
 from heedful.runs.checkpoints import read_checkpoint
 from heedful.runs.record import run_record
-from heedful.search.translator import Translator
+from heedful.translation.translator import Translator
 
 SETTINGS = ("training.validation_steps=20", "training.samples=1", "training.log_steps=10", "model.positions=learned")
 

@@ -19,7 +19,7 @@ from heedful.runs.folder import DEFAULT_MODEL, bundled_models
 from heedful.search.model_search import Found
 from heedful.search.options import SearchOptions
 from heedful.search.sentence import Hypothesis, Sentence
-from heedful.search.translator import Translator
+from heedful.translation.translator import Translator
 
 pytestmark = pytest.mark.skipif(DEFAULT_MODEL not in bundled_models(), reason="heedful came without its model")
 

@@ -18,9 +18,9 @@ import heedful
 from heedful.errors import SearchError
 from heedful.runs.folder import DEFAULT_MODEL, bundled_models
 from heedful.runs.saved import read_model
-from heedful.search.translator import Translator
 from heedful.text.profile import PROFILE, read_profile, write_profile
 from heedful.text.sentences import layout
+from heedful.translation.translator import Translator
 
 pytestmark = pytest.mark.skipif(DEFAULT_MODEL not in bundled_models(), reason="heedful came without its model")
 

@@ -26,12 +26,12 @@ from heedful.cli.main import main
 from heedful.runs import folder as names
 from heedful.runs.descriptions import Languages
 from heedful.runs.saved import read_model
-from heedful.search import translator as translator_module
-from heedful.search.lines import Line, line_translations
 from heedful.search.options import SearchOptions
-from heedful.search.translator import Translation
 from heedful.text.carrying import Passage
 from heedful.text.sentences import Layout
+from heedful.translation import translator as translator_module
+from heedful.translation.lines import Line, line_translations
+from heedful.translation.translator import Translation
 
 LINES = [" ".join(words) for words in toy_sentences(40, seed=77)]
 
@@ -356,7 +356,7 @@ def test_the_first_translation_waits_for_nothing_that_it_does_not_need(model: Pa
     )
     result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     loaded = set(result.stderr.split())
-    assert "heedful.search.translator" in loaded
+    assert "heedful.translation.translator" in loaded
     assert not loaded & {"torch._dynamo", "sympy", "triton", "matplotlib", "sacrebleu", "sacremoses", "tensorboard"}
 
 

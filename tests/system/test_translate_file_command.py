@@ -9,7 +9,7 @@ import pytest
 from tests.commands import run_here
 
 import heedful.cli.translate_file as command
-from heedful.search.translator import Translator
+from heedful.translation.translator import Translator
 
 PAGE = (
     "# A dog\n\nA **brown** dog runs through the snow. See `snow.py`,\nor [the page](http://example.org/dogs).\n\n"

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.errors import SearchError, TextError
-from heedful.search.glossary import Glossary, read_glossary, spellings
 from heedful.search.required import MOST_REQUIRED
 from heedful.text.subwords import Subwords
+from heedful.translation.glossary import Glossary, read_glossary, spellings
 
 TERMS = {
     "contract": "Vertrag",

@@ -22,8 +22,8 @@ from heedful.search.options import SearchOptions, conflicts, rule_of
 from heedful.tasks import PARSING, TRANSLATION
 
 if TYPE_CHECKING:
-    from heedful.search.parser import Parser
-    from heedful.search.translator import Translator
+    from heedful.translation.parser import Parser
+    from heedful.translation.translator import Translator
 
 EngineName = Literal["auto", "torch", "ctranslate2"]
 _OF_MODEL = ("beam_size", "length_penalty", "max_extra_length")
@@ -78,7 +78,7 @@ class ModelOptions:
         if not names:
             raise SearchError("which model? Give --model RUN, the folder that `heedful train` made")
         from heedful.runs.saved import known_model
-        from heedful.search.translator import Translator
+        from heedful.translation.translator import Translator
 
         engine = self.engine or os.environ.get("HEEDFUL_ENGINE") or engine
         return Translator(*map(known_model, names), **self._running, engine=engine, notice=say)
@@ -88,7 +88,7 @@ class ModelOptions:
         if not self.names:
             raise SearchError("which model? Give --model RUN, the folder of a run on a corpus of --task parsing")
         from heedful.runs.saved import read_model
-        from heedful.search.parser import Parser
+        from heedful.translation.parser import Parser
 
         return Parser(*map(read_model, self.names), **self._running, constrained=constrained)
 

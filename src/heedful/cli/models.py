@@ -114,7 +114,7 @@ def bundle(
 
     saved = read_model(model)
     if saved.profile is not None and saved.description.task == TRANSLATION.name:
-        from heedful.search.translator import Translator
+        from heedful.translation.translator import Translator
 
         tried = Translator(read_model(model), device="cpu").does_capitals()
         saved = replace(saved, profile=replace(saved.profile, does_capitals=tried))

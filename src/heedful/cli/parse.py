@@ -19,7 +19,7 @@ from heedful.parsing.words import words_of
 from heedful.text.reading import text_lines
 
 if TYPE_CHECKING:
-    from heedful.search.parser import Parse
+    from heedful.translation.parser import Parse
 
 _MOST_DRAWN = 1000
 """Trees in one picture."""

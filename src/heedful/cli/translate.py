@@ -22,9 +22,9 @@ from heedful.text.reading import require_readable, text_facts, text_lines
 from heedful.text.sentences import Split
 
 if TYPE_CHECKING:
-    from heedful.search.glossary import Glossary
     from heedful.search.options import SearchOptions
-    from heedful.search.translator import Translation, Translator
+    from heedful.translation.glossary import Glossary
+    from heedful.translation.translator import Translation, Translator
 
 
 _MOST_NAMED = 20
@@ -158,7 +158,7 @@ def translate(
 def _terms(path: Path | None) -> Glossary | None:
     if path is None:
         return None
-    from heedful.search.glossary import read_glossary
+    from heedful.translation.glossary import read_glossary
 
     return read_glossary(path)
 

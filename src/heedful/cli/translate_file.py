@@ -18,7 +18,7 @@ from heedful.errors import TextError
 from heedful.files import new_file, reason
 
 if TYPE_CHECKING:
-    from heedful.search.translator import Translator
+    from heedful.translation.translator import Translator
 
 _BLOCK = 64
 """Units after which what is done is kept."""
@@ -66,11 +66,11 @@ def translate_file(
     if output is None:
         output = _beside(document, translator)
         require_place(output, overwrite=overwrite)
-    from heedful.search.lines import codes
+    from heedful.translation.lines import codes
 
     options = search.options(translator)
     if glossary is not None:
-        from heedful.search.glossary import read_glossary
+        from heedful.translation.glossary import read_glossary
 
         options = dataclasses.replace(options, glossary=read_glossary(glossary).pairs)
     known = {"heedful": __version__, "models": [saved.fingerprint for saved in translator.all_saved]}

@@ -25,8 +25,8 @@ from heedful.runs.metrics import Sample
 from heedful.typed import typed
 
 if TYPE_CHECKING:
-    from heedful.search.translator import Translator
     from heedful.text.subwords import Subwords
+    from heedful.translation.translator import Translator
 
 _EXAMPLES, _WORST = 7, 3
 """Translations that are shown: the first of the test text, and the worst."""
@@ -100,7 +100,7 @@ def write_results(
 ) -> DemoResults:
     """Measure the trained model; returns what it wrote down."""
     from heedful.runs.saved import known_model
-    from heedful.search.translator import Translator
+    from heedful.translation.translator import Translator
 
     translator = Translator(known_model(plan.run), device=device, engine=engine, notice=notice)
     valid, test = _aligned_text(plan, "valid"), _aligned_text(plan, "test")

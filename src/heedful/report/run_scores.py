@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from heedful.model.transformer import Transformer
     from heedful.runs.saved import SavedModel
     from heedful.search.options import SearchOptions
-    from heedful.search.parser import Parser
-    from heedful.search.translator import Translator
+    from heedful.translation.parser import Parser
+    from heedful.translation.translator import Translator
 
 TITLES = {"best": "The best", "median": "The middle", "worst": "The worst"}
 POSITIONS = 64

@@ -21,7 +21,7 @@ from heedful.report.pages import colour, svg_file
 from heedful.reproduction.drawing import add_words, shown
 from heedful.reproduction.records import Asked, Found, Page, Record
 from heedful.runs.folder import DEFAULT_MODEL, model_folder
-from heedful.search.translator import Translator
+from heedful.translation.translator import Translator
 
 LONG = (
     "It is in this spirit that a majority of American governments have passed new laws since 2009 making the "

@@ -39,11 +39,11 @@ from heedful.runs.metrics import read_metrics
 from heedful.runs.record import run_record, validation_text
 from heedful.search.model_search import greedy_translations
 from heedful.search.options import SearchOptions
-from heedful.search.translator import Translator
 from heedful.training.events import Reporter
 from heedful.training.loop import train
 from heedful.training.machine import device_name
 from heedful.training.setup import Task, training_device
+from heedful.translation.translator import Translator
 
 ROWS, RUNS = "rows", "runs"
 CONTROLS = 4

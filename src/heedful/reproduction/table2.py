@@ -20,9 +20,9 @@ from heedful.reproduction.paper_tables import TABLE_2
 from heedful.reproduction.records import Asked, Found, Page, Record, markdown_table, run_name
 from heedful.runs.lists import languages
 from heedful.runs.record import RunRecord, run_record, validation_text
-from heedful.search.translator import Translator
 from heedful.text.reading import aligned_lines
 from heedful.training.flops import MATMUL_SHARE, batch_flops, paper_flops, peak_flops
+from heedful.translation.translator import Translator
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from heedful.reproduction.paper_tables import TABLE_4
 from heedful.reproduction.records import Asked, Found, Page, Record, markdown_table, run_name
 from heedful.runs.record import RunRecord, run_record, validation_trees
 from heedful.runs.saved import read_model
-from heedful.search.parser import Parser
 from heedful.tasks import PARSING
+from heedful.translation.parser import Parser
 from heedful.typed import typed
 
 _FEW = 12

@@ -51,7 +51,7 @@ class SearchOptions(SearchConfig):
     forbidden: tuple[str, ...] = ()
     """Texts that no output holds, see `heedful.search.spelling`."""
     glossary: tuple[tuple[str, str], ...] = ()
-    """Terms and what must stand for them in the output of a sentence that holds them, see `heedful.search.glossary`."""
+    """Terms and what must stand for them in the output of a sentence that holds them."""
 
     def __post_init__(self) -> None:
         values = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}

@@ -22,7 +22,6 @@ from heedful.runs.descriptions import Languages
 from heedful.runs.saved import known_model
 from heedful.search.options import SearchOptions
 from heedful.search.sentence import Sentence, with_freed
-from heedful.search.translator import Translator
 from heedful.serve.access import Key, Keys
 from heedful.serve.app import app
 from heedful.serve.engines import Arrival, Decoder, Found, Job
@@ -32,6 +31,7 @@ from heedful.serve.server import Server, serve
 from heedful.serve.service import ServedModel, Service
 from heedful.serve.uploads import Ready
 from heedful.serve.wire import Wire, packed_sentence, unpacked_hypotheses
+from heedful.translation.translator import Translator
 
 
 class Elsewhere(Decoder):

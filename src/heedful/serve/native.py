@@ -16,13 +16,13 @@ from heedful.errors import ServeError
 from heedful.evaluation.alignments import aligning_layer, soft_alignment, word_weights, words_of
 from heedful.runs.direction import LANGUAGE_NAMES
 from heedful.search.attention_maps import AttentionMaps
-from heedful.search.lines import Translation
-from heedful.search.translator import Translator
 from heedful.serve.engines import Live
 from heedful.serve.fields import Fields, fields_of, gone
 from heedful.serve.problems import status_and_message
 from heedful.serve.service import ServedModel, Service
 from heedful.serve.texts import Wanted, charge, glossary_of, holder_of, service_of, translations
+from heedful.translation.lines import Translation
+from heedful.translation.translator import Translator
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from heedful.search.attention_maps import Weights
 from heedful.search.ctranslate2_search import CTranslate2Search, refusals
 from heedful.search.options import SearchOptions
 from heedful.search.sentence import Sentence
-from heedful.search.translator import Translator
 from heedful.serve.engines import Decoder, Decodes, Found, Job, Live, Results
 from heedful.symbols import END
+from heedful.translation.translator import Translator
 
 _MOST_TOKENS = 400
 """Of a batch: larger ones are hardly faster, and whoever comes meanwhile waits for its end, 0.2 seconds on one core."""

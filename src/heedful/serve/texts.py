@@ -9,14 +9,14 @@ from typing import Any, Literal
 from starlette.requests import Request
 
 from heedful.errors import ServeError
-from heedful.search.lines import Translation, codes
 from heedful.search.options import SearchOptions
-from heedful.search.translator import Translator
 from heedful.serve.access import Holder, Keys
 from heedful.serve.fields import Fields, gone
 from heedful.serve.service import ServedModel, Service
 from heedful.text.markup import in_language, markup
 from heedful.text.sentences import Split
+from heedful.translation.lines import Translation, codes
+from heedful.translation.translator import Translator
 
 Format = Literal["text", "html", "xml"]
 
@@ -69,7 +69,7 @@ def translations(translator: Translator, wanted: Wanted, base: SearchOptions) ->
 def glossary_of(given: dict[str, str]) -> tuple[tuple[str, str], ...]:
     if not given:
         return ()
-    from heedful.search.glossary import Glossary  # needs torch, which a front has no other use for
+    from heedful.translation.glossary import Glossary  # needs torch, which a front has no other use for
 
     return Glossary(given).pairs
 

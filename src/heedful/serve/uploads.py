@@ -14,10 +14,10 @@ from starlette.responses import JSONResponse, Response
 
 from heedful.documents import FORMATS, document_of
 from heedful.errors import ServeError
-from heedful.search.lines import codes
-from heedful.search.translator import Translator
 from heedful.serve.fields import fields_of, gone
 from heedful.serve.texts import charge, holder_of, service_of
+from heedful.translation.lines import codes
+from heedful.translation.translator import Translator
 
 _MOST_BYTES = 10 << 20
 _MOST_KEPT_BYTES = 100 << 20

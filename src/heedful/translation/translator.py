@@ -26,7 +26,15 @@ from heedful.runs.saved import SavedModel, known_model
 from heedful.search.attention_maps import AttentionMaps, attention_maps, require_shown, word_links
 from heedful.search.ctranslate2_search import CTranslate2Search, takes_ctranslate2
 from heedful.search.ensemble import require_alike
-from heedful.search.lines import (
+from heedful.search.options import SearchOptions
+from heedful.search.sentence import Hypothesis, Sentence
+from heedful.text.capitals import agreement
+from heedful.text.carrying import put_back
+from heedful.text.cleaning import clean_line
+from heedful.text.profile import LanguageCheck
+from heedful.text.sentences import Span, Split
+from heedful.text.subwords import Subwords
+from heedful.translation.lines import (
     Around,
     Errand,
     Line,
@@ -41,14 +49,6 @@ from heedful.search.lines import (
     passage_translations,
     placed_links,
 )
-from heedful.search.options import SearchOptions
-from heedful.search.sentence import Hypothesis, Sentence
-from heedful.text.capitals import agreement
-from heedful.text.carrying import put_back
-from heedful.text.cleaning import clean_line
-from heedful.text.profile import LanguageCheck
-from heedful.text.sentences import Span, Split
-from heedful.text.subwords import Subwords
 
 if TYPE_CHECKING:
     from heedful.model.transformer import Transformer
@@ -171,13 +171,13 @@ class Translator:
     ) -> list[str]:
         """The best translation of each text, which may have many lines; white space and line breaks stay.
 
-        ``glossary``: terms and what must stand for them, see `heedful.search.glossary`. ``split``, ``as_is``: see
+        ``glossary``: terms and what must stand for them, see `heedful.translation.glossary`. ``split``, ``as_is``: see
         `hypotheses`.
         """
         if isinstance(lines, str):
             raise SearchError("translate takes a list of lines: give [text] for one")
         if glossary is not None:
-            from heedful.search.glossary import Glossary
+            from heedful.translation.glossary import Glossary
 
             options = replace(options or self.options, glossary=Glossary(glossary).pairs)
         return [best[0].text for best in self.hypotheses(lines, options, split=split, as_is=as_is)]
@@ -264,7 +264,7 @@ class Translator:
         all_of_them = options.method == "beam" and options.n_best > 1
         asked = replace(options, n_best=options.beam_size) if all_of_them else options
         if options.glossary:
-            from heedful.search.glossary import with_terms
+            from heedful.translation.glossary import with_terms
 
             terms = with_terms(list(waiting), asked, search=self.search, subwords=self._subwords)
             waiting = dict(zip(terms, waiting.values(), strict=True))
