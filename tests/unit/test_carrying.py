@@ -58,6 +58,8 @@ def test_what_is_carried(text: str, carried: list[str]) -> None:
     [
         ("Open {0} now.", "Open X1 now.", "Jetzt X1 öffnen.", [], "Jetzt {0} öffnen."),
         ("X1 and {0}", "X1 and X2", "X1 und X2", [], "X1 und {0}"),
+        ("🎉 it works.", "it works.", "Es geht.", [], "🎉 Es geht."),
+        ("🎉 <i> it</i> works.", "it works.", "Es geht.", [((0, 2), (0, 2))], "🎉 <i> Es</i> geht."),
         ("<b>Note:</b> Go.", "Note: Go.", "Achtung: Los.", [((0, 5), (0, 8)), ((6, 9), (9, 13))],
          "<b>Achtung:</b> Los."),
         ("Click <b>Save</b> now.", "Click Save now.", "Nun Sichern, klicken.",

@@ -213,6 +213,9 @@ def passage(
             given = given[:-1]
         elif given[-1:].isalnum() and after.isalnum():
             given += " "
+        elif not given and after.isspace():  # a sentence begins without white space, which comes back with the mark
+            at = len(sentence) - len(sentence[at:].lstrip())
+            alone += sentence[end:at]
         marks.append((replace(piece, text=put), len(given)))
     given += plain(sentence[at:], known)
     alone += sentence[at:]
