@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from heedful.text.capitals import case_of, in_case, in_sentence_case, shouted
 from heedful.text.carrying import Passage, passage, pieces_of, put_back
+from heedful.text.markup import markup
 from heedful.text.numbers import differing_numerals
 from heedful.text.profile import Profile, Side
 from heedful.text.sentences import layout
@@ -90,14 +91,18 @@ TREES = st.recursive(
 )
 
 
-@given(st.lists(TREES, min_size=1, max_size=4).map(" ".join), st.data())
-def test_tags_that_are_nested_stay_nested_wherever_the_words_come_from(text: str, data: st.DataObject) -> None:
-    found = passage(text)
+@given(st.lists(TREES, min_size=1, max_size=4).map(" ".join), st.booleans(), st.data())
+def test_tags_that_are_nested_stay_nested_wherever_the_words_come_from(
+    text: str, is_html: bool, data: st.DataObject
+) -> None:
+    taken = markup(text)
+    found = passage(taken.units[0] if is_html else text)
     words = [match.span() for match in re.finditer(r"\S+", found.given)]
     said = "eins zwei, drei vier. fünf sechs"
     links = [(data.draw(st.sampled_from(words)), match.span()) for match in re.finditer(r"\S+", said)]
     result = put_back(found, said, lambda: links)
     assert result is not None
+    result = taken.filled([result]) if is_html else result
     open_: list[str] = []
     for slash, name in re.findall(r"<(/?)(\w)>", result):
         if not slash:

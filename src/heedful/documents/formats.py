@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable, Sequence
 
@@ -60,10 +61,12 @@ def subtitles(content: bytes) -> Document:
         for one, own, marked in zip(found, speeches, taken, strict=True):
             lines: list[str] = []
             for before, each in zip(own, marked, strict=True):
-                lines += _in_lines(each.filled([next(come) for _ in each.units]), len(before))
+                said = each.filled([next(come) for _ in each.units])
+                lines += _in_lines(said if "&" in one.content else html.unescape(said), len(before))
             one.content = "\n".join(lines)
         ends = "\r\n" if "\r\n" in text else "\n"
         whole = srt.compose(found, reindex=False, strict=False, eol=ends)
+        whole = whole.rstrip("\r\n") + text[len(text.rstrip("\r\n")) :]
         return ((_BOM if text.startswith(_BOM) else "") + whole).encode("utf-8", "replace")
 
     return Document([unit for own in taken for one in own for unit in one.units], filled)
@@ -122,7 +125,9 @@ def messages(content: bytes) -> Document:
             put(translation)
         for entry in todo:
             entry.flags += [] if "fuzzy" in entry.flags else ["fuzzy"]
-        return (str(file).rstrip("\n") + "\n").encode("utf-8", "replace")
+        # polib writes an empty comment where a file begins with none.
+        whole = str(file) if file.header else str(file).removeprefix("#\n")
+        return (whole.rstrip("\n") + "\n").encode("utf-8", "replace")
 
     return Document(units, filled)
 

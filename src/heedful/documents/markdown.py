@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from markdown_it import MarkdownIt
 
 from heedful.documents import Document
-from heedful.text.markup import Unit
+from heedful.text.markup import VOID, Tags, Unit
 
 _FRONT_MATTER = re.compile(r"\A\ufeff?(---|\+\+\+)[ \t]*\n.*?\n\1[ \t]*(?:\n|\Z)", re.DOTALL)
 _HARD_BREAK = re.compile(r"(?: {2,}|\\)$")
+_BREAK = re.compile(r"<[bB][rR]\s*/?>")
+"""Where a line ends, in a text too: what stands around it is translated by itself."""
+_ELEMENT = re.compile(r"<(/?)([A-Za-z][\w:-]*)")
 _PICTURE = re.compile(r"!\[([^\[\]]*)\]\([^()\s]*(?:\s+\"[^\"]*\")?\)")
 """One that is a paragraph by itself: what is said of it is the text."""
 _TASK = re.compile(r"\[[ xX]\]\s+(?=\S)")
@@ -108,25 +111,29 @@ def _place(group: list[tuple[int, int, int]], lines: list[str], key: str):
 def _unit(text: str, key: str) -> Unit:
     """Inline markup as tags and names."""
     written, at = "", 0
-    tags: list[str] = []
+    tags = Tags()
     kept: list[str] = []
     open_marks: list[str] = []
     closing = len([match for match in _INLINE.finditer(text) if match["close"]])
     for match in _INLINE.finditer(text):
         written += text[at : match.start()]
         at = match.end()
-        raw = match[0]
+        raw, element = match[0], match["html"] and _ELEMENT.match(match[0])
         if match["kept"] or match["escape"]:
             written += f"{{{{{key}{len(kept)}}}}}"
             kept.append(raw)
-            continue
-        if match["open"] and not closing:
+        elif (match["open"] and not closing) or (_BREAK.fullmatch(raw) and not open_marks):
             written += raw
-            continue
-        closing -= bool(match["open"])
-        ends = bool(match["close"]) or raw.startswith("</") or (open_marks[-1:] == [raw] and bool(match["mark"]))
-        if match["mark"]:
-            open_marks = open_marks[:-1] if ends else [*open_marks, raw]
-        written += f"<{'/' if ends else ''}t{len(tags)}>"
-        tags.append(raw)
-    return Unit(written + text[at:], tuple(tags), tuple(kept), key, is_html=False)
+        elif match["html"] and (not element or element[2].lower() in VOID or raw.endswith("/>")):
+            written += tags.alone(raw)
+        elif element:
+            written += (tags.end if element[1] else tags.begin)(raw, element[2].lower())
+        elif match["mark"]:
+            ended = next((most for most in (1, 2) if "".join(open_marks[: -most - 1 : -1]) == raw), 0)  # *a **b***
+            written += "".join(tags.end(mark, mark) for mark in open_marks[: -ended - 1 : -1])
+            written += "" if ended else tags.begin(raw, raw)
+            open_marks = open_marks[:-ended] if ended else [*open_marks, raw]
+        else:
+            closing -= bool(match["open"])
+            written += (tags.begin if match["open"] else tags.end)(raw, "[")
+    return Unit(written + text[at:], tags.raw, tuple(kept), key, is_html=False)

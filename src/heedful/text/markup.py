@@ -9,8 +9,9 @@ people read are units too. This module knows no model.
 from __future__ import annotations
 
 import html
+import itertools
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 
@@ -40,12 +41,42 @@ _ROOT = re.compile(
 )
 _AMPERSAND = re.compile(r"&amp;(?![#\w]*;)")
 """One that would be no entity: the model may have it as people write it."""
-_VOID = _names("area base br col embed hr img input link meta param source track wbr")
+VOID = _names("area base br col embed hr img input link meta param source track wbr")
 
 
 def _ours(key: str) -> re.Pattern[str]:
     """What may stand in a unit beside text: our tags, our names, and characters that would be markup."""
-    return re.compile(rf"<(/?)t(\d+)>|\{{\{{{key}(\d+)\}}\}}|&(?:amp|lt|gt);")
+    return re.compile(rf"(</?t\d+/?>)|\{{\{{{key}(\d+)\}}\}}|&(?:amp|lt|gt);")
+
+
+class Tags:
+    """The inline tags of a unit, with ours for each: a tag that ends another has its number, and both stay a pair."""
+
+    def __init__(self) -> None:
+        self.raw: dict[str, str] = {}
+        """What each of our tags stands for."""
+        self._numbers = itertools.count()
+        self._open: list[tuple[str, int]] = []
+
+    def begin(self, raw: str, what: str) -> str:
+        """Ours for a tag that begins something."""
+        self._open.append((what, next(self._numbers)))
+        return self._named(f"<t{self._open[-1][1]}>", raw)
+
+    def end(self, raw: str, what: str) -> str:
+        """Ours for a tag that ends the last such thing that was begun; its own where none was."""
+        begun = [place for place, (own, _) in enumerate(self._open) if own == what]
+        number = self._open[begun[-1]][1] if begun else next(self._numbers)
+        self._open = self._open[: begun[-1]] if begun else self._open
+        return self._named(f"</t{number}>", raw)
+
+    def alone(self, raw: str) -> str:
+        """Ours for a tag that neither begins nor ends anything."""
+        return self._named(f"<t{next(self._numbers)}/>", raw)
+
+    def _named(self, ours: str, raw: str) -> str:
+        self.raw[ours] = raw
+        return ours
 
 
 @dataclass(frozen=True)
@@ -54,7 +85,7 @@ class Unit:
 
     text: str
     """What is translated: plain text, our tags, and names."""
-    tags: tuple[str, ...]
+    tags: Mapping[str, str]
     """What each of our tags stands for."""
     kept: tuple[str, ...]
     """What each name stands for."""
@@ -66,6 +97,7 @@ class Unit:
     def filled(self, translation: str) -> str:
         """A translation with its markup. Every tag and piece stands in it once: what it lacks follows at its end."""
         escaped = _escaped if self.is_html else str
+        pieces: dict[str | int, str] = {**dict(enumerate(self.kept)), **self.tags}
         parts, at, seen = [], 0, set()
         for match in _ours(self.key).finditer(translation):
             parts.append(escaped(translation[at : match.start()]))
@@ -73,13 +105,11 @@ class Unit:
             if match[0][0] == "&":
                 parts.append(match[0])
                 continue
-            which = ("tag", int(match[2])) if match[2] else ("kept", int(match[3]))
-            pieces = self.tags if which[0] == "tag" else self.kept
-            if which[1] < len(pieces) and which not in seen:
+            which = match[1] or int(match[2])
+            if which in pieces and which not in seen:
                 seen.add(which)
-                parts.append(pieces[which[1]])
-        lost = [piece for number, piece in enumerate(self.kept) if ("kept", number) not in seen]
-        lost += [piece for number, piece in enumerate(self.tags) if ("tag", number) not in seen]
+                parts.append(pieces[which])
+        lost = [piece for which, piece in pieces.items() if which not in seen]
         return "".join([*parts, escaped(translation[at:]), *lost])
 
 
@@ -126,7 +156,8 @@ class Markup:
         first, *others = self._gaps
         whole = put(first)
         for unit, translation, gap in zip(self._units, translations[:count], others, strict=True):
-            own = replace(unit, tags=tuple(map(put, unit.tags)), kept=tuple(map(put, unit.kept)))
+            tags = {ours: put(raw) for ours, raw in unit.tags.items()}
+            own = replace(unit, tags=tags, kept=tuple(map(put, unit.kept)))
             whole += own.filled(translation) + put(gap)
         return whole
 
@@ -136,8 +167,8 @@ def markup(source: str, *, ignored: Collection[str] = (), is_xml: bool = False) 
 
     >>> taken = markup("<p>Read <b>this</b> &amp; <code>x = 1</code>.</p>")
     >>> taken.units
-    ['Read <t0>this</t1> & {{h0}}.']
-    >>> taken.filled(["Lies <t0>das</t1> & {{h0}}."])
+    ['Read <t0>this</t0> & {{h0}}.']
+    >>> taken.filled(["Lies <t0>das</t0> & {{h0}}."])
     '<p>Lies <b>das</b> &amp; <code>x = 1</code>.</p>'
     """
     reader = _Reader(source, frozenset(name.lower() for name in ignored), is_xml=is_xml)
@@ -187,7 +218,7 @@ class _Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         stays = self._stays(tag, attrs) or (tag in _OPAQUE and not self._is_xml)
-        self._add("void" if tag in _VOID and not self._is_xml else "begin", tag, stays)
+        self._add("void" if tag in VOID and not self._is_xml else "begin", tag, stays)
 
     def _stays(self, tag: str, attrs: list[tuple[str, str | None]]) -> bool:
         """Whether somebody wants an element as it is; of any other the attributes are looked at."""
@@ -207,7 +238,7 @@ class _Reader(HTMLParser):
             value, quote = read.pop(match[1].lower(), None), match[2][0]
             inside = match[2][1:-1] if quote in "\"'" else match[2]
             if value and html.unescape(inside) == value and any(map(str.isalpha, value)):
-                unit = Unit(_AMPERSAND.sub("&", _escaped(value)), (), (), self._key)
+                unit = Unit(_AMPERSAND.sub("&", _escaped(value)), {}, (), self._key)
                 found.append(_Value(match.span(2), unit, quote if quote in "\"'" else '"'))
         if found:
             line, column = self.getpos()
@@ -261,7 +292,7 @@ class _Reader(HTMLParser):
             elif kind in ("text", "entity"):
                 writer.add_text(html.unescape(raw), raw)
             elif kind != "other" and self._is_inline(name):
-                writer.add_tag(raw)
+                writer.add_tag(raw, kind, name)
             elif kind == "other":
                 writer.keep(raw, inline=False)
             else:
@@ -284,7 +315,7 @@ class _Writer:
 
     def _begin(self) -> None:
         self._text, self._raw = "", ""
-        self._tags: list[str] = []
+        self._tags = Tags()
         self._kept: list[str] = []
 
     def named(self, raw: str, values: Sequence[_Value]) -> str:
@@ -300,9 +331,9 @@ class _Writer:
         self._text += _escaped(text)
         self._raw += raw
 
-    def add_tag(self, raw: str) -> None:
-        self._text += f"<{'/' if raw.startswith('</') else ''}t{len(self._tags)}>"
-        self._tags.append(raw)
+    def add_tag(self, raw: str, kind: str, name: str) -> None:
+        tags = self._tags
+        self._text += tags.alone(raw) if kind == "void" else (tags.begin if kind == "begin" else tags.end)(raw, name)
         self._raw += raw
 
     def keep(self, raw: str, *, inline: bool) -> None:
@@ -327,7 +358,7 @@ class _Writer:
             before, after = self._text[: self._text.index(inside)], self._text[len(self._text.rstrip(_SPACES)) :]
             self.outside(before)
             folded = _AMPERSAND.sub("&", re.sub(f"[{_SPACES}]+", " ", inside))
-            self._units.append(Unit(folded, tuple(self._tags), tuple(self._kept), self._key))
+            self._units.append(Unit(folded, self._tags.raw, tuple(self._kept), self._key))
             self._gaps.append(after)
         self._begin()
 
