@@ -31,6 +31,20 @@ def test_version_is_one_line() -> None:
     assert run("--version").stdout == f"{heedful.__version__}\n"
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="GNU's OpenMP is on Linux")
+@pytest.mark.parametrize(
+    ("asked", "spins"),
+    [({}, "10000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "ACTIVE"}, "30000000000")],
+)
+def test_threads_that_wait_leave_the_cores_to_others(asked: dict[str, str], spins: str) -> None:
+    """As OpenMP itself says it when PyTorch loads it."""
+    code = "from heedful.cli import start\nstart._share_cores()\nimport torch\n"
+    others = {name: value for name, value in os.environ.items() if name not in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")}
+    environment = {**others, "OMP_DISPLAY_ENV": "VERBOSE", **asked}
+    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment)
+    assert f"GOMP_SPINCOUNT = '{spins}'" in told.stderr
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_teaches(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
