@@ -31,7 +31,7 @@ def _share_cores() -> None:
     """Let threads that wait for others go to sleep soon, where nobody said how they are to wait.
 
     By itself GNU's OpenMP, which computes for PyTorch on Linux, has them look for milliseconds whether they may go on:
-    beside another program on the same cores all of it takes ten to twenty times as long. It reads this when it is loaded.
+    beside another program on the same cores all of it takes ten to twenty times as long. It reads this when loaded.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "10000")
