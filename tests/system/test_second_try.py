@@ -54,6 +54,13 @@ def said(translator: Translator, text: str, table: Mapping[str, str], **asked: A
     return own.translate([text], **asked)[0], search.asked
 
 
+def test_a_time_is_put_right_without_a_second_search(translator: Translator) -> None:
+    table = {"Open from 9 am to 6 pm.": "Von 21 bis 18 Uhr geöffnet."}
+    (source,) = table
+    assert said(translator, source, table) == ("Von 9 bis 18 Uhr geöffnet.", [source])
+    assert said(translator, source, table, as_is=True)[0] == "Von 21 bis 18 Uhr geöffnet."
+
+
 def test_a_sentence_whose_numbers_agree_is_translated_once(translator: Translator) -> None:
     table = {"We paid $5 in 2001.": "Wir zahlten 2001 5 $.", "It has two.": "Es hat 2."}
     text = " ".join(table)

@@ -219,6 +219,8 @@ def test_where_nouns_have_capitals_a_sentence_of_nouns_is_no_title() -> None:
         ("1,000.5 people in 2026", "1.000,5 Leute 2026", None),
         ("5 and 7", "5", {"missing": ["7"], "added": []}),
         ("none", "3 und 3", {"missing": [], "added": ["3", "3"]}),
+        ("17 Uhr, 14:35 Uhr", "5 p.m., 2:35 p.m.", None),
+        ("at 5 pm with 6", "um 17 Uhr", {"missing": ["5", "6"], "added": ["17"]}),
     ],
 )
 def test_numbers_are_compared_whatever_separates_their_digits(source: str, translation: str, expected: object) -> None:

@@ -82,11 +82,21 @@ def numerals(text: str) -> Counter[str]:
 
 
 def differing_numerals(source: str, translation: str) -> dict[str, list[str]] | None:
-    """The numbers that a translation lacks, and those that it adds; None where they are the same."""
+    """The numbers that a translation lacks, and those that it adds; None where they are the same, or the same times."""
     ours, theirs = numerals(source), numerals(translation)
-    if ours == theirs:
+    if ours == theirs or not any(_differing(source, translation)):
         return None
     return {"missing": sorted((ours - theirs).elements()), "added": sorted((theirs - ours).elements())}
+
+
+def _differing(source: str, translation: str) -> tuple[Counter[str], Counter[str]]:
+    """The digits that only the source has, and those that only the translation has, but for what is the same."""
+    ours, theirs = (numerals(_alike(text)) for text in (source, translation))
+    missing, added = ours - theirs, theirs - ours
+    if missing and added:
+        both = f"{source}\n{translation}"
+        _set_off(missing, added, is_clock=bool(_CLOCK.search(both)), is_large=bool(_MAGNITUDE.search(both)))
+    return missing, added
 
 
 def numbers_of(text: str) -> list[Number]:
@@ -116,11 +126,8 @@ def wrong_numbers(source: str, translation: str, *, languages: Languages) -> tup
     """
     if not any(map(str.isdigit, source)):
         return [], Counter()
-    ours, theirs = (numerals(_alike(text)) for text in (source, translation))
-    missing, added = ours - theirs, theirs - ours
+    missing, added = _differing(source, translation)
     if missing or added:
-        both = f"{source}\n{translation}"
-        _set_off(missing, added, is_clock=bool(_CLOCK.search(both)), is_large=bool(_MAGNITUDE.search(both)))
         if _CLOCK.search(translation):  # half past three
             for time in _TIME.finditer(source):
                 missing.pop(time[1] + time[2], None)
@@ -130,6 +137,7 @@ def wrong_numbers(source: str, translation: str, *, languages: Languages) -> tup
         if not added:
             for digits in [one for one in missing if _may_be_a_word(one, languages[1])]:
                 del missing[digits]
+    ours = numerals(_alike(source))
     twice = {digits for digits in added if digits in ours}
     units = numbers_of(source)
     is_other_money = _is_other_money(source, translation, units, language=languages[1])

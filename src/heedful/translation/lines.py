@@ -21,6 +21,7 @@ from heedful.search.attention_maps import Read, word_links
 from heedful.search.sentence import Hypothesis
 from heedful.text.carrying import Passage, Piece, passage, pieces_of, weekdays
 from heedful.text.cleaning import clean_line
+from heedful.text.clock import retimed
 from heedful.text.numbers import Languages, restyled
 from heedful.text.profile import Profile
 from heedful.text.second_try import Wrong, wrong
@@ -102,7 +103,8 @@ class Around:
         return passage(sentence, self.profile, names=names, also=also, **known)
 
     def restyled(self, own: Passage, translation: Translation) -> str:
-        return restyled(own.source, translation.text, languages=self.languages)
+        text = restyled(own.source, translation.text, languages=self.languages)
+        return retimed(own.source, text, languages=self.languages)
 
     def wrong(self, own: Passage, translations: Sequence[Translation]) -> Wrong:
         """What the best of a passage's translations got wrong. In CAPITALS no name can be told from other words."""
