@@ -61,6 +61,18 @@ def test_a_time_is_put_right_without_a_second_search(translator: Translator) -> 
     assert said(translator, source, table, as_is=True)[0] == "Von 21 bis 18 Uhr geöffnet."
 
 
+def test_a_time_in_words_that_got_lost_is_said_in_digits(translator: Translator) -> None:
+    table = {
+        "We met at half past nine.": "Wir trafen uns um halb sieben.",
+        "We met at 9:30 o'clock.": "Wir trafen uns um 21.30 Uhr.",
+    }
+    first, second = table
+    assert said(translator, first, table) == ("Wir trafen uns um 9.30 Uhr.", [first, second])
+    assert said(translator, first, {first: "Um halb zehn."}) == ("Um halb zehn.", [first])
+    worse = {**table, second: "Wir trafen uns 9."}
+    assert said(translator, first, worse) == ("Wir trafen uns um halb sieben.", [first, second])
+
+
 def test_a_sentence_whose_numbers_agree_is_translated_once(translator: Translator) -> None:
     table = {"We paid $5 in 2001.": "Wir zahlten 2001 5 $.", "It has two.": "Es hat 2."}
     text = " ".join(table)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.text.clock import retimed
+from heedful.text.clock import in_digits, retimed
 
 
 @pytest.mark.parametrize(
@@ -67,6 +67,54 @@ def test_an_english_half_of_the_day_is_the_german_hours(source: str, translation
     assert retimed(source, translation, languages=("de", "en")) == (expected or translation)
 
 
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("We met at half past nine.", "We met at 9:30 o'clock."),
+        ("It's a quarter to one, not quarter past 3.", "It's 12:45 o'clock, not 3:15 o'clock."),
+        ("It is ten to nine, or twenty past four.", "It is 8:50 o'clock, or 4:20 o'clock."),
+        ("Five minutes to twelve", "11:55 o'clock"),
+        ("five to ten people, half past nine-ish, half past 10:30", None),
+        ("last quarter to five percent, a quarter to five million", None),
+    ],
+)
+def test_english_times_in_words_are_said_in_digits(source: str, expected: str | None) -> None:
+    assert in_digits(source, "Um halb sieben", languages=("en", "de")) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("Wir trafen uns um halb zehn.", "Wir trafen uns um 9:30."),
+        ("Es ist fünf nach halb eins, zehn vor halb zwei.", "Es ist 12:35, 1:20."),
+        ("Um Viertel vor fünf, dreiviertel eins oder ein Viertel nach 8 Uhr", "Um 4:45, 12:45 oder ein 8:15"),
+        ("Um zehn vor neun Uhr, zwanzig Minuten nach zwölf", "Um 8:50, 12:20"),
+        ("nur halb so, von fünf nach zehn, halb volle, halb 5,5, drei Viertel, halb 10.30 Uhr", None),
+    ],
+)
+def test_german_times_in_words_are_said_in_digits(source: str, expected: str | None) -> None:
+    assert in_digits(source, "At 2:30", languages=("de", "en")) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "translation"),
+    [
+        ("Um halb zehn", "At half past nine"),
+        ("Um halb zehn", "At 9:30 p.m."),
+        ("Um halb zehn", "At 21:30"),
+        ("Um Viertel vor fünf und um fünf", "At a quarter to five and at five"),
+    ],
+)
+def test_a_time_that_the_translation_has_needs_no_digits(source: str, translation: str) -> None:
+    assert in_digits(source, translation, languages=("de", "en")) is None
+    assert in_digits(source, "At 2:30", languages=("de", "fr")) is None
+
+
+def test_a_time_that_was_in_words_stays_in_its_half_of_the_clock() -> None:
+    assert retimed("At 9:30 o'clock.", "Um 21.30 Uhr.", languages=("en", "de")) == "Um 9.30 Uhr."
+    assert retimed("At 9:30.", "Um 21.30 Uhr.", languages=("en", "de")) == "Um 21.30 Uhr."
+
+
 def test_only_english_and_german_clocks_are_known() -> None:
     for languages in (("en", "fr"), ("fr", "en"), ("en", None), (None, None)):
         assert retimed("At 9 pm", "9 Uhr, 9 am", languages=languages) == "9 Uhr, 9 am"
@@ -94,9 +142,12 @@ def test_every_minute_of_the_day_comes_out_right(hour: int, minute: int, wrong: 
     assert retimed(right, german, languages=("en", "de")) == f"{hour}:{minute:02} Uhr"
 
 
-@pytest.mark.parametrize("text", ["1 ", "1:1", "11:11 p.", "1 bis ", "9 Uhr ", "9 am ", "9:00 pm abends "])
+@pytest.mark.parametrize(
+    "text", ["1 ", "1:1", "11:11 p.", "1 bis ", "9 Uhr ", "9 am ", "9:00 pm abends ", "halb neun ", "zehn ", "at ten "]
+)
 def test_strange_text_takes_no_time(text: str) -> None:
     began = time.process_time()
     for languages in (("en", "de"), ("de", "en")):
         retimed(text * 20_000, text * 20_000, languages=languages)
+        in_digits(text * 20_000, text * 20_000, languages=languages)
     assert time.process_time() - began < 3

@@ -1,8 +1,9 @@
 """Times of the day in English and German: 2:35 pm is 14:35 Uhr, and a translation that says 2:35 Uhr is put right.
 
 A model copies digits well and turns halves of the day badly. So a time of the translation is taken for the one of the
-source that has its place on the dial, and gets its half of the day. What the source leaves open stays open. This module
-knows no model.
+source that has its place on the dial, and gets its half of the day. What the source leaves open stays open. A time in
+words, half past nine, that the translation does not have is said in digits in a second try
+(`heedful.text.second_try`). This module knows no model.
 """
 
 from __future__ import annotations
@@ -36,6 +37,28 @@ _LATER = {
     "en": re.compile(r"afternoon|evening|night|noon|midday|morning", re.IGNORECASE),
 }
 """Words that say which half of the day it is, so that the clock need not."""
+_HOURS = {
+    "en": ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    "de": ("eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf"),
+}
+_OF = {
+    language: rf"(?P<hour>{'|'.join(words)}|1[0-2]|[1-9])(?![\w:%]|[.,]\d|-\w| (?:[mb]illi|thousand|hundred|per|times))"
+    for language, words in _HOURS.items()
+}
+_SPELLED = {
+    "en": re.compile(
+        r"(?P<before>\b(?:at|is|by|until|till|about|almost|now|s) )?\b(?:(?P<half>half) past |(?P<clear>a )?"
+        rf"(?P<minutes>quarter|five|ten|twenty)(?P<said> minutes)? (?P<way>to|past|after) ){_OF['en']}",
+        re.IGNORECASE,
+    ),
+    "de": re.compile(
+        r"(?P<before>\b(?:um|gegen|ist|war|bis|ab|jetzt) )?\b(?:(?P<minutes>(?P<clear>viertel)|fünf|zehn|zwanzig)"
+        rf"(?P<said> Minuten)? (?P<way>vor|nach) )?(?P<half>halb |dreiviertel )?{_OF['de']}(?:\sUhr\b)?",
+        re.IGNORECASE,
+    ),
+}
+_MINUTES = {"five": 5, "ten": 10, "twenty": 20, "quarter": 15, "fünf": 5, "zehn": 10, "zwanzig": 20, "viertel": 15}
+_SHARES = {"half": 30, "halb": -30, "dreiviertel": -15}
 _LAST = re.compile(r"[\"'’”)]*$")
 _OTHER_HALF = str.maketrans("apAP", "paPA")
 
@@ -95,6 +118,41 @@ def retimed(source: str, translation: str, *, languages: Languages) -> str:
     return "".join(texts) + translation[done:]
 
 
+def in_digits(source: str, translation: str, *, languages: Languages) -> str | None:
+    """The source with its times in digits, where it has some in words of which the translation has none.
+
+    >>> in_digits("At half past nine.", "Um halb sieben.", languages=("en", "de"))
+    "At 9:30 o'clock."
+    >>> in_digits("Um halb zehn.", "At half past nine.", languages=("de", "en")) is None
+    True
+    """
+    if languages not in (("en", "de"), ("de", "en")):
+        return None
+    spelled = list(_spelled(source, str(languages[0])))
+    said = {time.place for time in _times(translation, str(languages[1]))} if spelled else set[tuple[int, int]]()
+    said |= {place for _, place in _spelled(translation, str(languages[1]))} if spelled else set[tuple[int, int]]()
+    if all(place in said for _, place in spelled):
+        return None
+    after = " o'clock" if languages[0] == "en" else ""  # tells `retimed` that 21.30 Uhr is not meant
+    for (begin, end), (hour, minute) in reversed(spelled):
+        source = f"{source[:begin]}{hour or 12}:{minute:02}{after}{source[end:]}"
+    return source
+
+
+def _spelled(text: str, language: str) -> Iterator[tuple[Span, tuple[int, int]]]:
+    """The times in words, each with its place on the dial."""
+    for match in _SPELLED[language].finditer(text):
+        names = ("hour", "half", "minutes", "way")
+        hour, half, minutes, way = ((match[name] or "").strip().lower() for name in names)
+        is_clear = half or way == "past" or match["before"] or match["said"] or match["clear"]
+        if not (half or minutes) or not is_clear:
+            continue  # five to ten people
+        past = 60 * (_HOURS[language].index(hour) + 1 if hour.isalpha() else int(hour)) + _SHARES.get(half, 0)
+        past += _MINUTES.get(minutes, 0) * (-1 if way in {"to", "vor"} else 1)
+        begin = match.end("before") if match["before"] else match.start()
+        yield (begin, match.end()), (past // 60 % 12, past % 60)
+
+
 def _times(text: str, language: str) -> Iterator[_Time]:
     for match in (_ENGLISH if language == "en" else _GERMAN).finditer(text):
         found = match.groupdict()
@@ -109,8 +167,11 @@ def _times(text: str, language: str) -> Iterator[_Time]:
 def _english_hours(source: str) -> Iterator[tuple[tuple[int, int], _Hours]]:
     """The times: the place on the dial, and the hour."""
     for time in _times(source, "en"):
-        is_said = bool(time.half) or time.hour > 12
-        yield time.place, (time.hour % 12 + 12 * (time.half == "p" or time.hour > 12),) if is_said else ()
+        was_in_words = time.at[1] < time.after[0] < time.after[1]  # 9:30 o'clock: nobody else writes that
+        if time.half:
+            yield time.place, (time.hour % 12 + 12 * (time.half == "p" or time.hour > 12),)
+        else:
+            yield time.place, (time.hour,) if was_in_words or time.hour > 12 else ()
 
 
 def _german_hours(source: str) -> Iterator[tuple[tuple[int, int], _Hours]]:

@@ -1,8 +1,8 @@
-"""What a translation got wrong of numbers and names, so that they are carried in a second try.
+"""What a translation got wrong of numbers, times and names, so that they are carried or said in digits in a second try.
 
 A number that is lost, changed or said twice, an amount with another currency, a name that is spelled almost right: the
-sentence is translated once more with a name in its place (`heedful.text.carrying`). What is right costs nothing. This
-module knows no model.
+sentence is translated once more with a name in its place (`heedful.text.carrying`), half past nine with 9:30. What is
+right costs nothing. This module knows no model.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from heedful.text.carrying import Piece
+from heedful.text.clock import in_digits
 from heedful.text.numbers import Languages, written, wrong_numbers
 from heedful.text.profile import Profile, Side
 from heedful.text.sentences import Span
@@ -34,10 +35,12 @@ class Wrong:
     """Of the source, each with how it is written in the other language."""
     added: frozenset[str] = frozenset()
     """Numbers that only the translation has, as digits: nothing can be carried instead of them."""
+    in_digits: str | None = None
+    """The source with its times in digits, where one in words is lost; numbers and names wait for that."""
 
     def is_mended_by(self, other: Wrong) -> bool:
         """Whether a second translation, of which this other is wrong, is right."""
-        return not other.pieces and other.added <= self.added
+        return not other.pieces and not other.in_digits and other.added <= self.added
 
 
 def wrong(source: str, translation: str, *, languages: Languages, profile: Profile | None) -> Wrong:
@@ -62,7 +65,8 @@ def wrong(source: str, translation: str, *, languages: Languages, profile: Profi
     ] + references
     if profile is not None:
         pieces += [Piece(source[slice(*span)], span, True) for span in _wrong_names(source, translation, profile)]
-    return Wrong(tuple(sorted(pieces, key=lambda piece: piece.span)), frozenset(added))
+    pieces.sort(key=lambda piece: piece.span)
+    return Wrong(tuple(pieces), frozenset(added), in_digits(source, translation, languages=languages))
 
 
 def _denied_numbers(source: str, translation: str) -> Iterator[Piece]:

@@ -130,9 +130,10 @@ def next_try(errand: Errand, found: list[Translation], around: Around, *, number
     is_wrong = around.wrong(own, found)
     if first is not None:
         return found if around.wrong(own, first).is_mended_by(is_wrong) else first
-    if not is_wrong.pieces:
+    if not is_wrong.pieces and not is_wrong.in_digits:
         return found
-    again = around.passage(own.source, names=bool(own.words), also=is_wrong.pieces)
+    also = () if is_wrong.in_digits else is_wrong.pieces
+    again = around.passage(is_wrong.in_digits or own.source, names=bool(own.words), also=also)
     if not again.is_text:
         return [replace(found[0], text=again.alone or own.source)]
     return replace(_once_more(errand, again, around), first=found)
