@@ -122,6 +122,7 @@ LABELS = "\n[this]: u\n[IT]: v\n[`x`]: w\n"
         ("| a |\n|---|\n| b \\| c | \n", "| A |\n|---|\n| B \\| C | \n"),
         (f"See [this], [it][], [`x`].\n{LABELS}", f"SEE [THIS][this], [IT][it], [`x`].\n{LABELS}"),
         (":::note It\nOne\nline\n:::\n", ":::note It\nONE LINE\n:::\n"),
+        ("$$\na_b\n$$ and $c_d$, for $5 or\n$6.\n", "$$ a_b $$ AND $c_d$, FOR $5 OR $6.\n"),
         ("One\n: Two\n: three\nlines\n", "ONE\n: TWO\n: THREE LINES\n"),
     ],
 )
@@ -174,11 +175,12 @@ def test_two_who_speak_stay_apart_and_lines_stay_lines() -> None:
     ]
 
 
-def test_an_ampersand_of_subtitles_is_no_entity() -> None:
+def test_an_ampersand_of_subtitles_is_no_entity_and_what_they_begin_with_no_word() -> None:
     pytest.importorskip("srt")
-    for said in ("Tom & <b>Jerry</b>", "Tom &amp; Jerry"):
+    for said in ("Tom & <b>Jerry</b>", "Tom &amp; Jerry", "{\\an8}{\\i1}Tom and\nJerry"):
         content = f"1\n00:00:01,000 --> 00:00:02,000\n{said}\n".encode()
         assert filled(content, ".srt") == content
+        assert "{" not in document_of(content, ".srt").units[0]
 
 
 def test_what_somebody_has_translated_stays_and_so_do_line_ends() -> None:

@@ -14,6 +14,8 @@ from heedful.text.numbers import Languages
 
 _BOM = "\ufeff"
 _ENTITY = re.compile(r"&#?\w+;")
+_OVERRIDES = re.compile(r"(?:\{\\[^{}]*\})*")
+"""Where a subtitle stands, and how it looks, as {\\an8} says: what it begins with is no part of its first word."""
 _MARKED = re.compile(r"""(?<![^\s(\["'“„«‘‹/-])([^\W_]*)([&_])([^\W_]+)(?![\w&])""")
 """A word with a `&` or a `_` in it, where none stands before or after it."""
 
@@ -54,17 +56,18 @@ def subtitles(content: bytes) -> Document:
         found = list(srt.parse(text.removeprefix(_BOM)))
     except (srt.SRTParseError, ValueError) as error:
         raise TextError(f"is not a file of subtitles: {str(error).partition(chr(10))[0][:120]}") from None
-    speeches = [_speeches(one.content) for one in found]
+    begun = [_OVERRIDES.match(one.content)[0] for one in found]  # pyright: ignore[reportOptionalSubscript]
+    speeches = [_speeches(one.content[len(own) :]) for one, own in zip(found, begun, strict=True)]
     taken = [[markup(" ".join(lines)) for lines in own] for own in speeches]
 
     def filled(translations: Sequence[str]) -> bytes:
         come = iter(translations)
-        for one, own, marked in zip(found, speeches, taken, strict=True):
+        for one, overrides, own, marked in zip(found, begun, speeches, taken, strict=True):
             lines: list[str] = []
             for before, each in zip(own, marked, strict=True):
                 said = each.filled([next(come) for _ in each.units])
                 lines += _in_lines(said if _ENTITY.search(one.content) else html.unescape(said), len(before))
-            one.content = "\n".join(lines)
+            one.content = overrides + "\n".join(lines)
         ends = "\r\n" if "\r\n" in text else "\n"
         whole = srt.compose(found, reindex=False, strict=False, eol=ends)
         whole = whole.rstrip("\r\n") + text[len(text.rstrip("\r\n")) :]

@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from heedful.documents import Document
 from heedful.text.markup import VOID, Tags, Unit
 
-_FRONT_MATTER = re.compile(r"\A\ufeff?(---|\+\+\+)[ \t]*\r?\n(?:.*?\n)?\1[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+_FRONT_MATTER = re.compile(r"\A\ufeff?(---|\+\+\+)[ \t]*\r?\n(?:.*?\n)??\1[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _HARD_BREAK = re.compile(r"(?: {2,}|\\)$")
 _BREAK = re.compile(r"<[bB][rR]\s*/?>")
 """Where a line ends, in a text too: what stands around it is translated by itself."""
@@ -28,6 +28,7 @@ _BEGUN = re.compile(r":{3,}.*|:\s+")
 """How a container or a definition begins, which to CommonMark is a line of a paragraph like any other."""
 _INLINE = (
     r"(?P<kept>(?<!`)(?P<ticks>`+)(?!`)[^\n]*?(?<!`)(?P=ticks)(?!`)"
+    r"|\$\$[^$]+\$\$|(?<![\w\\$])\$(?=[^\s$])[^$]*[^\s\\$]\$(?![\w$])"
     r"|!\[[^\]]*\]\([^()\s]*(?:\s+\"[^\"]*\")?\)|<[a-z][a-z0-9+.-]*:[^<>\s]*>"
     r"|<[^<>\s@]+@[^<>\s@]+>|\[\^[^\]\s]+\])"
     r"|(?P<close>\]\((?:[^()\s]|\([^()\s]*\))*(?:\s+(?:\"[^\"]*\"|'[^']*'))?\)|\]\[[^\]]*\])"
