@@ -21,6 +21,7 @@ from tests import serving
 from tests.commands import run_here
 
 from heedful.errors import GoneError, HeedfulError
+from heedful.runs.descriptions import Languages
 from heedful.serve.access import Key, Keys, read_keys
 
 TEXT = "Two men are talking about a very long story that never ends."
@@ -102,7 +103,8 @@ def test_attention_is_a_share_of_every_word(server: serving.Running) -> None:
         ("/translate", {"q": "x", "source": "en", "target": "fr"}, 400, "en-de-small (en to de)"),
         ("/translate", {"q": 3, "source": "en", "target": "de"}, 400, "must be text"),
         ("/translate", {"q": "x", "source": "en", "target": "de", "format": "pdf"}, 400, "text, html"),
-        ("/translate", {"q": "x", "source": "en", "target": "de", "alternatives": 9}, 400, "at most 4"),
+        ("/translate", {"q": "x", "source": "en", "target": "de", "alternatives": 9}, 400, "alternatives 9: must be"),
+        ("/translate", {"q": "x", "source": "", "target": "de"}, 400, "no model from '' to 'de'"),
         ("/translate", b"{", 400, "JSON"),
         ("/translate", b"[1]", 400, "object"),
         ("/translate", b'{"q": "\\ud800", "source": "en", "target": "de"}', 400, "surrogate"),
@@ -138,8 +140,8 @@ def test_text_that_is_nothing_comes_back(server: serving.Running) -> None:
     assert server.ask("POST", "/translate", {"q": [], "source": "en", "target": "de"}).json == {"translatedText": []}
 
 
-def sent(server: serving.Running, name: str, content: bytes) -> serving.Answer:
-    form = [("source", None, b"en"), ("target", None, b"de"), ("file", name, content)]
+def sent(server: serving.Running, name: str, content: bytes, *, source: bytes = b"en") -> serving.Answer:
+    form = [("source", None, source), ("target", None, b"de"), ("file", name, content)]
     parts = [
         f'--b\r\nContent-Disposition: form-data; name="{field}"'.encode()
         + (f'; filename="{file}"'.encode() if file else b"")
@@ -200,8 +202,18 @@ def test_a_document_is_sent_and_fetched(
 
 def test_what_is_no_document_is_refused(server: serving.Running) -> None:
     assert server.ask("GET", "/download_file/other.md").status == 404
-    assert sent(server, "a.exe", b"x").status == 400
+    refused = sent(server, "a.exe", b"x")
+    assert (refused.status, refused.json["error"][:27]) == (400, "'a.exe': a document ends in")
     assert sent(server, "a.docx", b"x").status == 400
+
+
+def test_the_language_of_a_document_is_found(model: serving.ServedModel) -> None:
+    """Both models translate into German, so what is in the document decides."""
+    other = replace(serving.served("de-en-small"), languages=Languages("de", "de"))
+    with serving.running(other, model) as own:
+        for text, word in ((b"A dog runs through the snow.", b"Hund"), (b"Der Hund ist alt.", b"dog")):
+            url = sent(own, "dog.txt", text, source=b"auto").json["translatedFileUrl"]
+            assert word in own.ask("GET", url.removeprefix(own.url)).body
 
 
 def test_documents_are_forgotten(model: serving.ServedModel, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -506,6 +518,7 @@ def test_words_that_nobody_will_send_again_do_not_fill_the_memory(
 def test_a_wrong_method_is_told_the_right_one(server: serving.Running) -> None:
     answer = server.ask("GET", "/translate")
     assert (answer.status, answer.headers["allow"]) == (405, "POST")
+    assert answer.json["error"] == "not with GET: this is asked with POST"
 
 
 def test_what_is_wrong_with_the_command_is_said_at_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
