@@ -377,6 +377,8 @@ def test_what_was_not_translated_is_not_counted(model: serving.ServedModel) -> N
         ("x", "keys.toml"),
         ("[[key]]\nname = 'a'\nsha256 = 'b'", "64 digits"),
         ("[[key]]\nname = 'a'\nlimit = 1", "limit"),
+        (f"[[key]]\nname = 'a'\nrequests_per_minute = -1\nsha256 = '{'0' * 64}'", "limits of a must be 0"),
+        ("key = []", "must hold tables"),
     ],
 )
 def test_a_file_of_keys_that_says_something_else_is_refused(tmp_path: Path, content: str, said: str) -> None:
@@ -528,6 +530,9 @@ def test_what_is_wrong_with_the_command_is_said_at_once(capsys: pytest.CaptureFi
         code, _, said = run_here(capsys, "serve", "--port", str(taken.getsockname()[1]))
     assert code == 2
     assert "another program listens there" in said
+    code, _, said = run_here(capsys, "serve", "--host", "192.0.2.1")
+    assert code == 2
+    assert "--host must be an address of this machine" in said
     code, _, said = run_here(capsys, "serve", "--port", "0", "--model", "en-de-smal")
     assert code == 2
     assert "en-de-small" in said

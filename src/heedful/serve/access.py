@@ -105,7 +105,7 @@ def read_keys(path: Path) -> Keys:
     """The keys of a TOML file, a table ``[[key]]`` for each."""
     try:
         value = tomllib.loads(read_small(path).decode("utf-8"))
-        if value.keys() != {"key"} or not isinstance(value["key"], list):
+        if value.keys() != {"key"} or not isinstance(value["key"], list) or not value["key"]:
             raise ValueError("it must hold tables [[key]] and nothing else")
         known = {item.name for item in dataclasses.fields(Key)}
         if unknown := {name for one in value["key"] for name in one} - known:
@@ -117,5 +117,8 @@ def read_keys(path: Path) -> Keys:
         raise ServeError(f"--keys {path}: {error}") from None
     for key in keys:
         if len(key.sha256) != 64 or set(key.sha256) - set("0123456789abcdef"):
-            raise ServeError(f"--keys {path}: the sha256 of {key.name} must be 64 digits: printf %s KEY | sha256sum")
+            advice = "must be 64 digits, 0-9 and a-f: printf %s KEY | sha256sum"
+            raise ServeError(f"--keys {path}: the sha256 of {key.name} {advice}")
+        if min(key.requests_per_minute, key.characters_per_day) < 0:
+            raise ServeError(f"--keys {path}: the limits of {key.name} must be 0, for none, or more")
     return Keys(keys)
