@@ -35,7 +35,7 @@ CEILINGS = {
     "cli": (26, 4310),
     "demo": (5, 615),
     "reproduction": (16, 2495),
-    "serve": (20, 3005),
+    "serve": (20, 3020),
     "report": (11, 1760),
     "export": (4, 480),
     "planning": (6, 1105),
