@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 from tests import serving
 from tests.browsers import browser  # noqa: F401
+
+from heedful.serve.access import Key, Keys
 
 WATCH = """() => new MutationObserver(() => {
     if (document.querySelector("#hypotheses.growing li .score")) window.grown = true;
@@ -231,6 +234,22 @@ def test_who_stops_is_not_asked_for_again_when_the_server_is_busy(browser: Any, 
         made.keyboard.press("Escape")
         made.wait_for_timeout(1500)
         assert made.text_content("#hint") == "Stopped."
+
+
+def test_a_key_is_asked_for_and_its_limit_is_told(browser: Any, server: serving.Running) -> None:  # noqa: F811
+    known = Keys([Key("one", hashlib.sha256(b"one").hexdigest(), requests_per_minute=1)])
+    with (
+        serving.running(*server.service.models, keys=known) as own,
+        page(browser, own, errors=("Failed to load resource",)) as made,
+    ):
+        made.fill("#text", "A dog.")
+        made.wait_for_selector("#problem:has-text('the field above')")
+        made.fill("#key", "one")
+        made.keyboard.press("Enter")
+        assert "Hund" in translation(made)
+        assert made.is_hidden("#problem")
+        made.fill("#text", "Two dogs.")
+        made.wait_for_selector("#hint:has-text('too many requests within a minute with this key: again in')")
 
 
 @pytest.mark.parametrize("width", [768, 390])

@@ -94,9 +94,8 @@ class Keys:
         hashed = hashlib.sha256(given.strip().encode("utf-8", "replace")).hexdigest()
         found = [holder for holder in self._holders if hmac.compare_digest(holder.key.sha256, hashed)]
         if not found:
-            raise ServeError(
-                "this server needs an API key that it knows" if given else "an API key is needed", status=403
-            )
+            needed = "an API key is needed: give it as api_key, or as the header Authorization: Bearer KEY"
+            raise ServeError("this server needs an API key that it knows" if given else needed, status=403)
         request.state.key = found[0].key.name
         return found[0]
 

@@ -125,16 +125,15 @@ async function follow(side) {
       body: JSON.stringify({ text: text.value, ...asked(side) }),
     });
     complain("");
+    const problem = answer.ok ? {} : await answer.json().catch(() => ({}));
     if (answer.status === 429) {
       const seconds = Number(answer.headers.get("Retry-After")) || 1;
-      hint.textContent = `The server is busy: again in ${seconds} s`;
+      hint.textContent = `${problem.error ?? "The server is busy"}: again in ${seconds} s`;
       timer = setTimeout(translate, seconds * 1000);
       return;
     }
-    if (!answer.ok) {
-      const problem = await answer.json().catch(() => ({}));
-      throw new Error(problem.error || `The server answered ${answer.status}.`);
-    }
+    if (answer.status === 403 && !$("#key").value) throw new Error("This server needs an API key: give one in the field above.");
+    if (!answer.ok) throw new Error(problem.error || `The server answered ${answer.status}.`);
     for await (const line of linesOf(answer.body)) {
       if (own.signal.aborted) return;
       if (line.beams) showBeams(side, line.beams);
