@@ -51,6 +51,7 @@ def shouted(unit: str) -> str:
 LINK = '<w:hyperlink w:anchor="x">'
 CONTROL = f'<w:sdt><w:sdtPr><w:tag w:val="x"/></w:sdtPr><w:sdtContent>{run("it")}</w:sdtContent></w:sdt>'
 MOVED = f'<w:moveFrom w:id="1">{run("was")}</w:moveFrom><w:moveTo w:id="2">{run("is")}</w:moveTo>'
+BOLD = "<w:r><w:rPr><w:b/></w:rPr><w:t>"
 MARKED = '<w:bookmarkStart w:id="5" w:name="c"/>'
 
 
@@ -80,6 +81,11 @@ MARKED = '<w:bookmarkStart w:id="5" w:name="c"/>'
         (f'{run("see ")}<w:ins w:id="3">{LINK}{run("it")}</w:hyperlink></w:ins>', "see <t1>it</t1>", None),
         (run("whatever ") + MOVED, "whatever {{h1}}<t2>is</t2>", None),
         (run("of ") + f"<m:oMath><m:r><m:t>1</m:t></m:r></m:oMath>{run(' or')}", "of {{h1}} or", None),
+        (
+            f"{run('whenever it is ')}{BOLD}un</w:t></w:r><w:proofErr w:type='spellStart'/>{BOLD}heard</w:t></w:r>",
+            "whenever it is <t1>unheard</t1>",
+            f"{run('WHENEVER IT IS ')}{BOLD}UNHEARD</w:t></w:r>",
+        ),
         (run("one ") + MARKED + run("two"), "one two", MARKED + run("ONE TWO")),
     ],
 )

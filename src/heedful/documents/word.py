@@ -77,6 +77,8 @@ def docx_document(content: bytes) -> Document:
         edges += (section.even_page_header, section.even_page_footer)
         parts += [one._element for one in edges if not one.is_linked_to_previous]
     parts += [root for _, root in notes]
+    for mark in [one for part in parts for one in part.iter(qn("w:proofErr"))]:
+        mark.getparent().remove(mark)  # of spelling in the first language: it cuts words in two
     paragraphs = [own for part in parts for own in part.iter(qn("w:p"))]
     taken = [runs for own in paragraphs if (runs := _runs(own)) and _has_letters(runs)]
     marks = _Marks.absent_from("\n".join("".join(run.text or "" for run in runs) for runs in taken))
