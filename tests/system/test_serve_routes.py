@@ -107,6 +107,7 @@ def test_attention_is_a_share_of_every_word(server: serving.Running) -> None:
         ("/translate", {"q": "x", "source": "", "target": "de"}, 400, "no model from '' to 'de'"),
         ("/translate", b"{", 400, "JSON"),
         ("/translate", b"[1]", 400, "object"),
+        ("/translate", [("q", "x")] * 1001, 400, "1,000 fields at most"),
         ("/translate", b'{"q": "\\ud800", "source": "en", "target": "de"}', 400, "surrogate"),
         ("/v2/translate", {"target_lang": "DE"}, 400, "'text'"),
         ("/v2/translate", {"text": ["x"], "target_lang": "DE", "glossary_id": "1"}, 404, "glossaries"),
