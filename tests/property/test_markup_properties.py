@@ -86,6 +86,16 @@ def test_what_people_read_of_attributes_is_a_unit_and_its_quotes_survive() -> No
     )
 
 
+def test_what_a_button_shows_and_a_page_says_of_itself_are_units() -> None:
+    source = (
+        '<meta name="Description" content="A page"><meta name="robots" content="noindex">'
+        '<form><input type="SUBMIT" value="Send"><input type="hidden" value="id"><input value="typed"></form>'
+    )
+    taken = markup(source)
+    assert taken.units == ["A page", "Send"]
+    assert taken.filled(["Eine Seite", "Los"]) == source.replace("A page", "Eine Seite").replace("Send", "Los")
+
+
 def test_attributes_of_what_is_not_to_be_translated_stay() -> None:
     for kept in ("translate='no'", "class='x notranslate'"):
         source = f"<div {kept} title='One'>two <img alt='Three'></div><img {kept} alt='Four'><img {kept} alt='Five'/>"

@@ -33,6 +33,8 @@ _OPAQUE = _names("code kbd samp var tt math svg script style textarea pre noscri
 _SPACES = " \t\n\r\f"
 _READ = _names("alt title placeholder aria-label")
 """Attributes that hold text."""
+_BUTTONS = _names("submit button reset")
+"""Kinds of `input` that show their value."""
 _ATTRIBUTE = re.compile(
     r"""(?<=[\s/"'])([^\s/>="']+)\s*=\s*("[^"]*"|'[^']*'|[^\s"'>][^\s>]*)"""  # all of it, so that none is found inside
 )
@@ -227,12 +229,14 @@ class _Reader(HTMLParser):
         untranslated = translated is not None and translated.lower() == "no"
         stays = untranslated or "notranslate" in (given.get("class") or "").split() or tag in self._ignored
         if not stays and not self._is_xml:
-            self._find_values(attrs)
+            shows = tag == "input" and (given.get("type") or "").lower() in _BUTTONS
+            describes = tag == "meta" and (given.get("name") or "").lower() == "description"
+            self._find_values(attrs, {*_READ, *["value"] * shows, *["content"] * describes})
         return stays
 
-    def _find_values(self, attrs: list[tuple[str, str | None]]) -> None:
+    def _find_values(self, attrs: list[tuple[str, str | None]], names: Collection[str]) -> None:
         """Note the values of a tag's attributes that hold text, where they stand as the parser read them."""
-        read = {name: value for name, value in reversed(attrs) if name in _READ}
+        read = {name: value for name, value in reversed(attrs) if name in names}
         found: list[_Value] = []
         for match in _ATTRIBUTE.finditer(self.get_starttag_text() or "") if read else ():
             value, quote = read.pop(match[1].lower(), None), match[2][0]
