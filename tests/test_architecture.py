@@ -46,7 +46,7 @@ CEILINGS = {
     "prepare": (8, 1325),
     "model": (15, 2040),
     "data": (6, 1005),
-    "documents": (4, 660),
+    "documents": (4, 665),
     "text": (15, 3095),
     "evaluation": (6, 755),
     "parsing": (5, 575),

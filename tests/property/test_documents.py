@@ -130,6 +130,12 @@ def test_what_others_read_in_markdown_stays_too(source: str, expected: str) -> N
     assert filled(source.encode(), ".md", shouted).decode() == expected
 
 
+def test_the_number_of_a_note_is_no_part_of_a_word() -> None:
+    source = b"A dog[^1].\n\n[^1]: It is *brown*.\n"
+    assert document_of(source, ".md").units == ["A dog<t0/>.", "It is <t0>brown</t0>."]
+    assert filled(source, ".md") == source
+
+
 def test_the_box_of_a_task_is_no_part_of_its_text() -> None:
     assert document_of(b"- [ ] Buy milk\n- [x]  Do *it*\n* [ ]\n", ".md").units == ["Buy milk", "Do <t0>it</t0>"]
 

@@ -52,6 +52,7 @@ LINK = '<w:hyperlink w:anchor="x">'
 CONTROL = f'<w:sdt><w:sdtPr><w:tag w:val="x"/></w:sdtPr><w:sdtContent>{run("it")}</w:sdtContent></w:sdt>'
 MOVED = f'<w:moveFrom w:id="1">{run("was")}</w:moveFrom><w:moveTo w:id="2">{run("is")}</w:moveTo>'
 BOLD = "<w:r><w:rPr><w:b/></w:rPr><w:t>"
+NUMBER = '<w:r><w:footnoteReference w:id="2"/></w:r>'
 MARKED = '<w:bookmarkStart w:id="5" w:name="c"/>'
 
 
@@ -61,17 +62,18 @@ MARKED = '<w:bookmarkStart w:id="5" w:name="c"/>'
         ("<w:r><w:t>one</w:t><w:br/><w:t>two</w:t></w:r>", "one\ntwo", None),
         (
             '<w:r><w:t>one</w:t><w:br w:type="page"/><w:t>two</w:t></w:r>',
-            "one{{h1}}two",
+            "one<t1/>two",
             f'{run("ONE")}<w:r><w:br w:type="page"/></w:r>{run("TWO")}',
         ),
         (
             '<w:r><w:rPr><w:b/></w:rPr><w:t>one</w:t><w:sym w:char="F0E0"/></w:r>',
-            "one{{h1}}",
+            "one<t1/>",
             '<w:r><w:rPr><w:b/></w:rPr><w:t>ONE</w:t></w:r><w:r><w:rPr><w:b/></w:rPr><w:sym w:char="F0E0"/></w:r>',
         ),
         ("<w:r><w:t>dic</w:t><w:softHyphen/><w:t>tion</w:t></w:r>", "diction", run("DICTION")),
+        (run("note") + NUMBER + run(" here"), "note<t1/> here", None),
         (run("page ") + field("3") + run(" of it"), "page {{h1}} of it", None),
-        (run("see ") + field("Figure"), "see {{h1}}Figure{{h3}}", None),
+        (run("see ") + field("Figure"), "see <t1/>Figure<t3/>", None),
         (
             f"{LINK}{run('One')}<w:r><w:tab/></w:r>{field('12')}</w:hyperlink>",
             "One\t{{h1}}",
@@ -79,7 +81,7 @@ MARKED = '<w:bookmarkStart w:id="5" w:name="c"/>'
         ),
         (run("of ") + CONTROL + run(" ends"), "of <t1>it</t1> ends", None),
         (f'{run("see ")}<w:ins w:id="3">{LINK}{run("it")}</w:hyperlink></w:ins>', "see <t1>it</t1>", None),
-        (run("whatever ") + MOVED, "whatever {{h1}}<t2>is</t2>", None),
+        (run("whatever ") + MOVED, "whatever <t1/><t2>is</t2>", None),
         (run("of ") + f"<m:oMath><m:r><m:t>1</m:t></m:r></m:oMath>{run(' or')}", "of {{h1}} or", None),
         (
             f"{run('whenever it is ')}{BOLD}un</w:t></w:r><w:proofErr w:type='spellStart'/>{BOLD}heard</w:t></w:r>",

@@ -22,8 +22,8 @@ _BREAK = re.compile(r"<[bB][rR]\s*/?>")
 _ELEMENT = re.compile(r"<(/?)([A-Za-z][\w:-]*)")
 _PICTURE = re.compile(r"!\[([^\[\]]*)\]\([^()\s]*(?:\s+\"[^\"]*\")?\)")
 """One that is a paragraph by itself: what is said of it is the text."""
-_TASK = re.compile(r"\[[ xX]\]\s+(?=\S)")
-"""The box of a list's item, open or ticked: it stays, and the text begins after it."""
+_TASK = re.compile(r"(?:\[[ xX]\]|\[\^[^\]\s]+\]:)\s+(?=\S)")
+"""The box of a list's item, open or ticked, or the number of a note: it stays, and the text begins after it."""
 _BEGUN = re.compile(r":{3,}.*|:\s+")
 """How a container or a definition begins, which to CommonMark is a line of a paragraph like any other."""
 _INLINE = (
@@ -139,6 +139,8 @@ def _unit(text: str, key: str, inline: re.Pattern[str]) -> Unit:
         raw, element = match[0], match["html"] and _ELEMENT.match(match[0])
         if (label := match["label"]) and not set(label) & set("`*_<&\\"):
             written += tags.begin("[", "[") + label + tags.end(f"][{label}]", "[")
+        elif raw.startswith("[^"):  # a name would become part of the word before it
+            written += tags.alone(raw)
         elif label or match["kept"] or match["escape"]:
             written += f"{{{{{key}{len(kept)}}}}}"
             kept.append(raw)

@@ -45,7 +45,7 @@ class _Marks:
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        return re.compile(rf"<(/?){self.tag}(\d+)>|\{{\{{{self.hole}(\d+)\}}\}}")
+        return re.compile(rf"<(/?){self.tag}(\d+)/?>|\{{\{{{self.hole}(\d+)\}}\}}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,8 +187,11 @@ def _main_style(runs: list[_Run]) -> str:
 def _unit_text(runs: list[_Run], marks: _Marks) -> str:
     main, text = _main_style(runs), ""
     for number, run in enumerate(runs):
-        if run.text is None:
+        after = (runs[number + 1].text or "")[:1] if number + 1 < len(runs) else ""
+        if run.text is None and not text[-1:].strip() and not after.isalnum():
             text += f"{{{{{marks.hole}{number}}}}}"
+        elif run.text is None:  # as a note's number is: a name would become part of the word
+            text += f"<{marks.tag}{number}/>"
         elif run.style == main or not run.text.strip():
             text += run.text
         else:
@@ -221,10 +224,12 @@ def _fill(runs: list[_Run], translation: str, marks: _Marks) -> None:
         if match is None:
             break
         at, number = match.end(), int(match[2] or match[3])
-        if match[3] and number < len(runs) and runs[number].text is None and number not in seen:
+        if number >= len(runs) or number in seen:
+            continue
+        if runs[number].text is None:
             seen.add(number)
             put(runs[number], runs[number].elements)
-        elif match[2] and number < len(runs) and runs[number].text is not None:
+        elif match[2]:
             inside = None if match[1] else number
     for number, run in enumerate(runs):
         if run.text is None and number not in seen:
