@@ -96,6 +96,13 @@ def test_what_a_button_shows_and_a_page_says_of_itself_are_units() -> None:
     assert taken.filled(["Eine Seite", "Los"]) == source.replace("A page", "Eine Seite").replace("Send", "Los")
 
 
+def test_the_number_of_a_note_stands_beside_a_word_as_a_whole() -> None:
+    source = "<p>A treaty<sup><a href='#1'>[1]</a></sup> of the 5<sup>th</sup>.</p>"
+    taken = markup(source)
+    assert taken.units == ["A treaty<t0/> of the 5<t1>th</t1>."]
+    assert taken.filled(taken.units) == source
+
+
 def test_attributes_of_what_is_not_to_be_translated_stay() -> None:
     for kept in ("translate='no'", "class='x notranslate'"):
         source = f"<div {kept} title='One'>two <img alt='Three'></div><img {kept} alt='Four'><img {kept} alt='Five'/>"

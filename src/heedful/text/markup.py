@@ -41,6 +41,8 @@ _ATTRIBUTE = re.compile(
 _ROOT = re.compile(
     r"""\ufeff?(?:\s|<!--.*?-->|<!(?!--)[^>]*>|<\?[^>]*>)*+(<html(?=[\s/])(?:[^>"']|"[^"]*"|'[^']*')*+>)""", re.I | re.S
 )
+_NOTE = re.compile(r"<sup(?:\s[^<>]*)?>(?:<(?!sup)[^<>]*>|[^\w<>]|[\d_])*?</sup\s*>", re.IGNORECASE)
+"""What is raised and holds no letters, as the number of a note: it stands beside a word, and is none."""
 _AMPERSAND = re.compile(r"&amp;(?![#\w]*;)")
 """One that would be no entity: the model may have it as people write it."""
 VOID = _names("area base br col embed hr img input link meta param source track wbr")
@@ -220,6 +222,9 @@ class _Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         stays = self._stays(tag, attrs) or (tag in _OPAQUE and not self._is_xml)
+        if tag == "sup" and not self._is_xml:
+            line, column = self.getpos()
+            stays = stays or _NOTE.match(self._source, self._lines[line - 1] + column) is not None
         self._add("void" if tag in VOID and not self._is_xml else "begin", tag, stays)
 
     def _stays(self, tag: str, attrs: list[tuple[str, str | None]]) -> bool:
@@ -287,8 +292,11 @@ class _Reader(HTMLParser):
                 keeping += [name] if kind == "begin" and name == keeping[0] else []
                 if kind == "end" and name == keeping[0]:
                     keeping.pop()
-                if not keeping:
-                    writer.keep("".join(kept_raw), inline=self._is_inline(name))
+                whole = "" if keeping else "".join(kept_raw)
+                if _NOTE.fullmatch(whole):
+                    writer.add_tag(whole, "void", name)
+                elif not keeping:
+                    writer.keep(whole, inline=self._is_inline(name))
                 continue
             raw = writer.named(raw, self._values.get(begin, ()))
             if kind == "begin" and kept:
