@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import time
 from html.parser import HTMLParser
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -94,6 +96,14 @@ def test_what_a_button_shows_and_a_page_says_of_itself_are_units() -> None:
     taken = markup(source)
     assert taken.units == ["A page", "Send"]
     assert taken.filled(["Eine Seite", "Los"]) == source.replace("A page", "Eine Seite").replace("Send", "Los")
+
+
+@pytest.mark.parametrize("run", ["<b ", "<b '", "<!-- > ", "<sup>1", "<sup ", "</b "])
+def test_no_html_however_broken_takes_long(run: str) -> None:
+    before = time.process_time()
+    source = run * 10_000
+    assert len(markup(source).filled(markup(source).units)) >= len(source) - 10_000
+    assert time.process_time() - before < 4
 
 
 def test_the_number_of_a_note_stands_beside_a_word_as_a_whole() -> None:

@@ -213,8 +213,12 @@ class _Reader(HTMLParser):
             self._key += "h"
         self._values: dict[int, list[_Value]] = {}
         """Those of attributes that hold text, by where the token begins."""
-        self.feed(source)
+        whole = source[
+            : source.rfind(">") + 1
+        ]  # no tag is whole after it, and the parser would look for each to the end
+        self.feed(whole)
         self.close()
+        self._tokens += [(len(whole), "text", "", False)] if whole != source else []
 
     def _add(self, kind: str, what: str = "", kept: bool = False) -> None:
         line, column = self.getpos()
