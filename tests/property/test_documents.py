@@ -111,6 +111,31 @@ def test_what_is_said_of_a_picture_is_text_where_it_stands_alone() -> None:
     assert filled(source.encode(), ".md", shouted).decode() == source.replace("A dog", "A DOG").replace("See", "SEE")
 
 
+LABELS = "\n[this]: u\n[IT]: v\n[`x`]: w\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("---\r\ntitle: it\r\n---\r\n\r\nTwo\r\n", "---\r\ntitle: it\r\n---\r\n\r\nTWO\r\n"),
+        ("---\n---\nTwo\n\n---\n", "---\n---\nTWO\n\n---\n"),
+        ("| a |\n|---|\n| b \\| c | \n", "| A |\n|---|\n| B \\| C | \n"),
+        (f"See [this], [it][], [`x`].\n{LABELS}", f"SEE [THIS][this], [IT][it], [`x`].\n{LABELS}"),
+        (":::note It\nOne\nline\n:::\n", ":::note It\nONE LINE\n:::\n"),
+        ("$$\na_b\n$$ and $c_d$, for $5 or\n$6.\n", "$$ a_b $$ AND $c_d$, FOR $5 OR $6.\n"),
+        ("One\n: Two\n: three\nlines\n", "ONE\n: TWO\n: THREE LINES\n"),
+    ],
+)
+def test_what_others_read_in_markdown_stays_too(source: str, expected: str) -> None:
+    assert filled(source.encode(), ".md", shouted).decode() == expected
+
+
+def test_the_number_of_a_note_is_no_part_of_a_word() -> None:
+    source = b"A dog[^1].\n\n[^1]: It is *brown*.\n"
+    assert document_of(source, ".md").units == ["A dog<t0/>.", "It is <t0>brown</t0>."]
+    assert filled(source, ".md") == source
+
+
 def test_the_box_of_a_task_is_no_part_of_its_text() -> None:
     assert document_of(b"- [ ] Buy milk\n- [x]  Do *it*\n* [ ]\n", ".md").units == ["Buy milk", "Do <t0>it</t0>"]
 
@@ -154,6 +179,22 @@ def test_two_who_speak_stay_apart_and_lines_stay_lines() -> None:
         "eins zwei drei",
         "vier fuenf sechs",
     ]
+
+
+def test_an_ampersand_of_subtitles_is_no_entity_and_what_they_begin_with_no_word() -> None:
+    pytest.importorskip("srt")
+    for said in ("Tom & <b>Jerry</b>", "Tom &amp; Jerry", "{\\an8}{\\i1}Tom and\nJerry"):
+        content = f"1\n00:00:01,000 --> 00:00:02,000\n{said}\n".encode()
+        assert filled(content, ".srt") == content
+        assert "{" not in document_of(content, ".srt").units[0]
+
+
+def test_what_somebody_has_translated_stays_and_so_do_line_ends() -> None:
+    pytest.importorskip("polib")
+    half = b'msgid ""\r\nmsgstr ""\r\n\r\nmsgid "dog"\r\nmsgid_plural "dogs"\r\nmsgstr[0] "Hund"\r\nmsgstr[1] ""\r\n'
+    assert document_of(half, ".po").units == ["dogs"]
+    expected = half.replace(b'msgid "dog"', b'#, fuzzy\r\nmsgid "dog"').replace(b'[1] ""', b'[1] "Hunde"')
+    assert filled(half, ".po", lambda _: "Hunde") == expected
 
 
 MESSAGES = st.lists(
@@ -274,6 +315,7 @@ def formats(paragraph) -> list[tuple[str, bool | None]]:
     ("content", "suffix", "said"),
     [
         (b"\xff", ".txt", "not UTF-8"),
+        (b"\xff", ".po", "not UTF-8"),
         (b"PK", ".docx", "not a file of Word"),
         (b"1\nwhen?\nx", ".srt", "not a file of subtitles"),
         (b"no messages here", ".po", "not a file of messages"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import time
 from html.parser import HTMLParser
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -84,6 +86,31 @@ def test_what_people_read_of_attributes_is_a_unit_and_its_quotes_survive() -> No
         "<b title='' data-x='alt=\"no\"'><iframe title=\"&lt;Rahmen&gt; &lt;\">old</iframe>"
         '<textarea aria-label="Sag">old</textarea></b>'
     )
+
+
+def test_what_a_button_shows_and_a_page_says_of_itself_are_units() -> None:
+    source = (
+        '<meta name="Description" content="A page"><meta name="robots" content="noindex">'
+        '<form><input type="SUBMIT" value="Send"><input type="hidden" value="id"><input value="typed"></form>'
+    )
+    taken = markup(source)
+    assert taken.units == ["A page", "Send"]
+    assert taken.filled(["Eine Seite", "Los"]) == source.replace("A page", "Eine Seite").replace("Send", "Los")
+
+
+@pytest.mark.parametrize("run", ["<b ", "<b '", "<!-- > ", "<sup>1", "<sup ", "</b "])
+def test_no_html_however_broken_takes_long(run: str) -> None:
+    before = time.process_time()
+    source = run * 10_000
+    assert len(markup(source).filled(markup(source).units)) >= len(source) - 10_000
+    assert time.process_time() - before < 4
+
+
+def test_the_number_of_a_note_stands_beside_a_word_as_a_whole() -> None:
+    source = "<p>A treaty<sup><a href='#1'>[1]</a></sup> of the 5<sup>th</sup>.</p>"
+    taken = markup(source)
+    assert taken.units == ["A treaty<t0/> of the 5<t1>th</t1>."]
+    assert taken.filled(taken.units) == source
 
 
 def test_attributes_of_what_is_not_to_be_translated_stay() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 from tests import serving
 from tests.browsers import browser  # noqa: F401
+
+from heedful.serve.access import Key, Keys
 
 WATCH = """() => new MutationObserver(() => {
     if (document.querySelector("#hypotheses.growing li .score")) window.grown = true;
@@ -134,7 +137,7 @@ def test_the_language_is_found_out_and_swapped(browser: Any, both_ways: serving.
         assert chosen(made, "#source") == "Detect language"
         made.fill("#text", "Der Hund läuft durch den Schnee.")
         assert "dog" in translation(made)
-        assert (chosen(made, "#source"), chosen(made, "#target")) == ("Auto: German", "English")
+        assert (chosen(made, "#source"), chosen(made, "#target")) == ("Auto: German", "Auto: English")
         made.keyboard.press("Alt+KeyS")
         made.wait_for_selector(".translation .word:has-text('Hund')")
         assert "dog" in made.input_value("#text")
@@ -148,8 +151,21 @@ def test_the_language_is_found_out_and_swapped(browser: Any, both_ways: serving.
         assert chosen(made, "#source") == "Auto: English"
 
 
+def test_text_in_the_other_language_stays_when_languages_are_swapped(browser: Any, both_ways: serving.Running) -> None:  # noqa: F811
+    text = "Der Hund läuft durch den Schnee, und die Katze ist schon lange nicht mehr da."
+    with page(browser, both_ways) as made:
+        made.select_option("#source", "en")
+        made.fill("#text", text)
+        made.wait_for_selector("#hint:has-text('swap the languages')")
+        made.click("#swap")
+        made.wait_for_selector(".translation .word:has-text('dog')")
+        assert made.input_value("#text") == text
+
+
 def test_too_much_text_is_not_cut_off_but_refused(browser: Any, both_ways: serving.Running) -> None:  # noqa: F811
     with page(browser, both_ways) as made:
+        made.fill("#text", "🙂" * 200)
+        assert made.text_content("#count") == "200 / 200"
         made.fill("#text", "word " * 50)
         made.wait_for_selector("#problem:not([hidden])")
         assert "200 characters at most" in made.text_content("#problem")
@@ -165,8 +181,10 @@ def test_a_server_that_has_gone_is_said_and_asked_again(browser: Any, server: se
         made.fill("#text", "A dog.")
         made.wait_for_selector("#problem:not([hidden])")
         assert "cannot be reached" in made.text_content("#problem")
+        assert made.locator(".translation.growing").count(), "what stands there is of no text, or of another one"
         made.unroute("**/api/stream")
         assert "Hund" in translation(made)
+        assert not made.locator(".translation.growing").count()
         assert made.is_hidden("#problem")
 
 
@@ -177,6 +195,61 @@ def test_two_models_beside_each_other(browser: Any, server: serving.Running) -> 
         assert translation(made, 0) == translation(made, 1)
         assert made.text_content(".output[data-side='0'] .which") == "en-de-small"
         assert made.is_disabled("#swap")  # nobody translates back
+
+
+def test_long_translations_show_where_they_differ_and_are_no_part_of_a_link(
+    browser: Any,  # noqa: F811
+    server: serving.Running,
+) -> None:
+    text = f"{'Two men are talking. ' * 80}A dog runs."
+    with page(browser, server) as made:
+        made.fill("#text", text)
+        shown = made.locator("#hypotheses:not(.growing) li button > span:first-child")
+        shown.nth(3).wait_for()
+        best, *others = shown.all_text_contents()
+        assert len(best) > 1500
+        assert all(one.startswith("… ") and len(one) < len(best) for one in others)
+        assert len(set(others)) == 3
+        assert made.evaluate("location.hash") == "#en/de/"
+        made.reload()  # which keeps what was typed
+        assert "Hund" in translation(made)
+        assert made.input_value("#text") == text
+
+
+def test_who_copies_twice_is_told_twice_and_no_longer(browser: Any, server: serving.Running) -> None:  # noqa: F811
+    with page(browser, server) as made:
+        made.fill("#text", "A dog.")
+        translation(made)
+        made.dblclick(".output[data-side='0'] .copy")
+        made.wait_for_timeout(1500)
+        assert made.text_content(".output[data-side='0'] .copy") == "Copy"
+
+
+def test_who_stops_is_not_asked_for_again_when_the_server_is_busy(browser: Any, server: serving.Running) -> None:  # noqa: F811
+    with page(browser, server, errors=("Failed to load resource",)) as made:
+        made.route("**/api/stream", lambda route: route.fulfill(status=429, headers={"Retry-After": "1"}))
+        made.fill("#text", "A dog.")
+        made.wait_for_selector("#hint:has-text('busy')")
+        made.unroute("**/api/stream")
+        made.keyboard.press("Escape")
+        made.wait_for_timeout(1500)
+        assert made.text_content("#hint") == "Stopped."
+
+
+def test_a_key_is_asked_for_and_its_limit_is_told(browser: Any, server: serving.Running) -> None:  # noqa: F811
+    known = Keys([Key("one", hashlib.sha256(b"one").hexdigest(), requests_per_minute=1)])
+    with (
+        serving.running(*server.service.models, keys=known) as own,
+        page(browser, own, errors=("Failed to load resource",)) as made,
+    ):
+        made.fill("#text", "A dog.")
+        made.wait_for_selector("#problem:has-text('the field above')")
+        made.fill("#key", "one")
+        made.keyboard.press("Enter")
+        assert "Hund" in translation(made)
+        assert made.is_hidden("#problem")
+        made.fill("#text", "Two dogs.")
+        made.wait_for_selector("#hint:has-text('too many requests within a minute with this key: again in')")
 
 
 @pytest.mark.parametrize("width", [768, 390])

@@ -21,6 +21,7 @@ from tests import serving
 from tests.commands import run_here
 
 from heedful.errors import GoneError, HeedfulError
+from heedful.runs.descriptions import Languages
 from heedful.serve.access import Key, Keys, read_keys
 
 TEXT = "Two men are talking about a very long story that never ends."
@@ -102,9 +103,11 @@ def test_attention_is_a_share_of_every_word(server: serving.Running) -> None:
         ("/translate", {"q": "x", "source": "en", "target": "fr"}, 400, "en-de-small (en to de)"),
         ("/translate", {"q": 3, "source": "en", "target": "de"}, 400, "must be text"),
         ("/translate", {"q": "x", "source": "en", "target": "de", "format": "pdf"}, 400, "text, html"),
-        ("/translate", {"q": "x", "source": "en", "target": "de", "alternatives": 9}, 400, "at most 4"),
+        ("/translate", {"q": "x", "source": "en", "target": "de", "alternatives": 9}, 400, "alternatives 9: must be"),
+        ("/translate", {"q": "x", "source": "", "target": "de"}, 400, "no model from '' to 'de'"),
         ("/translate", b"{", 400, "JSON"),
         ("/translate", b"[1]", 400, "object"),
+        ("/translate", [("q", "x")] * 1001, 400, "1,000 fields at most"),
         ("/translate", b'{"q": "\\ud800", "source": "en", "target": "de"}', 400, "surrogate"),
         ("/v2/translate", {"target_lang": "DE"}, 400, "'text'"),
         ("/v2/translate", {"text": ["x"], "target_lang": "DE", "glossary_id": "1"}, 404, "glossaries"),
@@ -138,8 +141,8 @@ def test_text_that_is_nothing_comes_back(server: serving.Running) -> None:
     assert server.ask("POST", "/translate", {"q": [], "source": "en", "target": "de"}).json == {"translatedText": []}
 
 
-def sent(server: serving.Running, name: str, content: bytes) -> serving.Answer:
-    form = [("source", None, b"en"), ("target", None, b"de"), ("file", name, content)]
+def sent(server: serving.Running, name: str, content: bytes, *, source: bytes = b"en") -> serving.Answer:
+    form = [("source", None, source), ("target", None, b"de"), ("file", name, content)]
     parts = [
         f'--b\r\nContent-Disposition: form-data; name="{field}"'.encode()
         + (f'; filename="{file}"'.encode() if file else b"")
@@ -200,8 +203,18 @@ def test_a_document_is_sent_and_fetched(
 
 def test_what_is_no_document_is_refused(server: serving.Running) -> None:
     assert server.ask("GET", "/download_file/other.md").status == 404
-    assert sent(server, "a.exe", b"x").status == 400
+    refused = sent(server, "a.exe", b"x")
+    assert (refused.status, refused.json["error"][:27]) == (400, "'a.exe': a document ends in")
     assert sent(server, "a.docx", b"x").status == 400
+
+
+def test_the_language_of_a_document_is_found(model: serving.ServedModel) -> None:
+    """Both models translate into German, so what is in the document decides."""
+    other = replace(serving.served("de-en-small"), languages=Languages("de", "de"))
+    with serving.running(other, model) as own:
+        for text, word in ((b"A dog runs through the snow.", b"Hund"), (b"Der Hund ist alt.", b"dog")):
+            url = sent(own, "dog.txt", text, source=b"auto").json["translatedFileUrl"]
+            assert word in own.ask("GET", url.removeprefix(own.url)).body
 
 
 def test_documents_are_forgotten(model: serving.ServedModel, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -365,6 +378,8 @@ def test_what_was_not_translated_is_not_counted(model: serving.ServedModel) -> N
         ("x", "keys.toml"),
         ("[[key]]\nname = 'a'\nsha256 = 'b'", "64 digits"),
         ("[[key]]\nname = 'a'\nlimit = 1", "limit"),
+        (f"[[key]]\nname = 'a'\nrequests_per_minute = -1\nsha256 = '{'0' * 64}'", "limits of a must be 0"),
+        ("key = []", "must hold tables"),
     ],
 )
 def test_a_file_of_keys_that_says_something_else_is_refused(tmp_path: Path, content: str, said: str) -> None:
@@ -506,6 +521,7 @@ def test_words_that_nobody_will_send_again_do_not_fill_the_memory(
 def test_a_wrong_method_is_told_the_right_one(server: serving.Running) -> None:
     answer = server.ask("GET", "/translate")
     assert (answer.status, answer.headers["allow"]) == (405, "POST")
+    assert answer.json["error"] == "not with GET: this is asked with POST"
 
 
 def test_what_is_wrong_with_the_command_is_said_at_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -515,6 +531,9 @@ def test_what_is_wrong_with_the_command_is_said_at_once(capsys: pytest.CaptureFi
         code, _, said = run_here(capsys, "serve", "--port", str(taken.getsockname()[1]))
     assert code == 2
     assert "another program listens there" in said
+    code, _, said = run_here(capsys, "serve", "--host", "192.0.2.1")
+    assert code == 2
+    assert "--host must be an address of this machine" in said
     code, _, said = run_here(capsys, "serve", "--port", "0", "--model", "en-de-smal")
     assert code == 2
     assert "en-de-small" in said

@@ -70,6 +70,8 @@ def test_what_is_carried(text: str, carried: list[str]) -> None:
          "Weiter <u>nicht jetzt</u> gehen"),
         ("Go <u>not</u> on.", "Go not on.", "Geh fort", [((0, 2), (0, 3)), ((7, 10), (4, 8))], "Geh <u>fort</u>"),
         ("<u>Go</u> <i>no</i> on.", "Go no on.", "Fort", [((6, 9), (0, 4))], "<u><i></i>Fort</u>"),
+        ("See <b>it.</b>{0} Go.", "See it.X1 Go.", "Sieh es.X1 Geh.",
+         [((0, 3), (0, 4)), ((4, 9), (5, 10)), ((10, 13), (11, 15))], "Sieh <b>es.</b>{0} Geh."),
         ("It is 🙂 good 🙂", "It is good", "Es ist gut", [((0, 2), (0, 2)), ((3, 5), (3, 6)), ((6, 10), (7, 10))],
          "Es ist 🙂 gut 🙂"),
     ],

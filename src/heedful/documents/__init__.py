@@ -50,7 +50,7 @@ def document_of(content: bytes, suffix: str, *, where: str = "the file") -> Docu
     except ImportError as error:
         raise MissingExtraError(f"{where} needs {error.name}: pip install 'heedful[documents]'") from None
     except UnicodeDecodeError:
-        raise TextError(f"{where} is not UTF-8 text") from None
+        raise TextError(f"{where} is not UTF-8 text: save it as UTF-8 first") from None
     except TextError as error:
         raise TextError(f"{where} {error}") from None
 

@@ -13,6 +13,9 @@ from heedful.text.markup import in_language, markup
 from heedful.text.numbers import Languages
 
 _BOM = "\ufeff"
+_ENTITY = re.compile(r"&#?\w+;")
+_OVERRIDES = re.compile(r"(?:\{\\[^{}]*\})*")
+"""Where a subtitle stands, and how it looks, as {\\an8} says: what it begins with is no part of its first word."""
 _MARKED = re.compile(r"""(?<![^\s(\["'“„«‘‹/-])([^\W_]*)([&_])([^\W_]+)(?![\w&])""")
 """A word with a `&` or a `_` in it, where none stands before or after it."""
 
@@ -53,17 +56,18 @@ def subtitles(content: bytes) -> Document:
         found = list(srt.parse(text.removeprefix(_BOM)))
     except (srt.SRTParseError, ValueError) as error:
         raise TextError(f"is not a file of subtitles: {str(error).partition(chr(10))[0][:120]}") from None
-    speeches = [_speeches(one.content) for one in found]
+    begun = [_OVERRIDES.match(one.content)[0] for one in found]  # pyright: ignore[reportOptionalSubscript]
+    speeches = [_speeches(one.content[len(own) :]) for one, own in zip(found, begun, strict=True)]
     taken = [[markup(" ".join(lines)) for lines in own] for own in speeches]
 
     def filled(translations: Sequence[str]) -> bytes:
         come = iter(translations)
-        for one, own, marked in zip(found, speeches, taken, strict=True):
+        for one, overrides, own, marked in zip(found, begun, speeches, taken, strict=True):
             lines: list[str] = []
             for before, each in zip(own, marked, strict=True):
                 said = each.filled([next(come) for _ in each.units])
-                lines += _in_lines(said if "&" in one.content else html.unescape(said), len(before))
-            one.content = "\n".join(lines)
+                lines += _in_lines(said if _ENTITY.search(one.content) else html.unescape(said), len(before))
+            one.content = overrides + "\n".join(lines)
         ends = "\r\n" if "\r\n" in text else "\n"
         whole = srt.compose(found, reindex=False, strict=False, eol=ends)
         whole = whole.rstrip("\r\n") + text[len(text.rstrip("\r\n")) :]
@@ -98,8 +102,9 @@ def messages(content: bytes) -> Document:
     """Messages of a program, as gettext has them: what has no translation gets one, marked as fuzzy, to be reviewed."""
     import polib
 
+    text = content.decode("utf-8")
     try:
-        file = polib.pofile(content.decode("utf-8").removeprefix(_BOM) + "\n", wrapwidth=78)
+        file = polib.pofile(text.removeprefix(_BOM) + "\n", wrapwidth=78)
     except (OSError, ValueError) as error:
         raise TextError(f"is not a file of messages: {str(error)[:120]}") from None
     todo = [entry for entry in file if not entry.obsolete and not entry.translated() and entry.msgid]
@@ -118,6 +123,8 @@ def messages(content: bytes) -> Document:
         count = re.search(r"nplurals\s*=\s*(\d+)", file.metadata.get("Plural-Forms", ""))
         for number in range(int(count[1]) if count else max([1, *entry.msgstr_plural]) + 1):
             message = entry.msgid_plural if number else entry.msgid
+            if entry.msgstr_plural.get(number) and not entry.fuzzy:
+                continue  # somebody has said it
             add(message, lambda text, entry=entry, number=number: entry.msgstr_plural.__setitem__(number, text))
 
     def filled(translations: Sequence[str]) -> bytes:
@@ -127,7 +134,7 @@ def messages(content: bytes) -> Document:
             entry.flags += [] if "fuzzy" in entry.flags else ["fuzzy"]
         # polib writes an empty comment where a file begins with none.
         whole = str(file) if file.header else str(file).removeprefix("#\n")
-        return (whole.rstrip("\n") + "\n").encode("utf-8", "replace")
+        return (whole.rstrip("\n") + "\n").replace("\n", "\r\n" if "\r\n" in text else "\n").encode("utf-8", "replace")
 
     return Document(units, filled)
 

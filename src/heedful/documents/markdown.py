@@ -8,23 +8,28 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from markdown_it import MarkdownIt
 
 from heedful.documents import Document
 from heedful.text.markup import VOID, Tags, Unit
 
-_FRONT_MATTER = re.compile(r"\A\ufeff?(---|\+\+\+)[ \t]*\n.*?\n\1[ \t]*(?:\n|\Z)", re.DOTALL)
+_FRONT_MATTER = re.compile(r"\A\ufeff?(---|\+\+\+)[ \t]*\r?\n(?:.*?\n)??\1[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _HARD_BREAK = re.compile(r"(?: {2,}|\\)$")
 _BREAK = re.compile(r"<[bB][rR]\s*/?>")
 """Where a line ends, in a text too: what stands around it is translated by itself."""
 _ELEMENT = re.compile(r"<(/?)([A-Za-z][\w:-]*)")
 _PICTURE = re.compile(r"!\[([^\[\]]*)\]\([^()\s]*(?:\s+\"[^\"]*\")?\)")
 """One that is a paragraph by itself: what is said of it is the text."""
-_TASK = re.compile(r"\[[ xX]\]\s+(?=\S)")
-"""The box of a list's item, open or ticked: it stays, and the text begins after it."""
-_INLINE = re.compile(
-    r"(?P<kept>(?<!`)(`+)(?!`)[^\n]*?(?<!`)\2(?!`)|!\[[^\]]*\]\([^()\s]*(?:\s+\"[^\"]*\")?\)|<[a-z][a-z0-9+.-]*:[^<>\s]*>"
+_TASK = re.compile(r"(?:\[[ xX]\]|\[\^[^\]\s]+\]:)\s+(?=\S)")
+"""The box of a list's item, open or ticked, or the number of a note: it stays, and the text begins after it."""
+_BEGUN = re.compile(r":{3,}.*|:\s+")
+"""How a container or a definition begins, which to CommonMark is a line of a paragraph like any other."""
+_INLINE = (
+    r"(?P<kept>(?<!`)(?P<ticks>`+)(?!`)[^\n]*?(?<!`)(?P=ticks)(?!`)"
+    r"|\$\$[^$]+\$\$|(?<![\w\\$])\$(?=[^\s$])[^$]*[^\s\\$]\$(?![\w$])"
+    r"|!\[[^\]]*\]\([^()\s]*(?:\s+\"[^\"]*\")?\)|<[a-z][a-z0-9+.-]*:[^<>\s]*>"
     r"|<[^<>\s@]+@[^<>\s@]+>|\[\^[^\]\s]+\])"
     r"|(?P<close>\]\((?:[^()\s]|\([^()\s]*\))*(?:\s+(?:\"[^\"]*\"|'[^']*'))?\)|\]\[[^\]]*\])"
     r"|(?P<open>\[)|(?P<html></?[A-Za-z][^<>]*>|<!--.*?-->)|(?P<escape>\\[!-/:-@\[-`{-~])"
@@ -69,27 +74,40 @@ def markdown_document(content: bytes) -> Document:
 
 def _places(text: str, lines: list[str], key: str):
     at: dict[int, int] = {}
-    for token in MarkdownIt("commonmark").enable("table").parse(text):
+    tokens = MarkdownIt("commonmark").enable("table").parse(text, known := dict[str, Any]())
+    # A link that is a label alone has an address for that label, which must not be translated.
+    labels = "|".join(map(re.escape, known.get("references", ()))) or "(?!)"
+    inline = re.compile(rf"(?<!!)\[(?P<label>(?i:{labels}))\](?:\[\])?(?![\[(:])|{_INLINE}")
+    for token in tokens:
         if token.type != "inline" or token.map is None or not any(map(str.isalpha, token.content)):
             continue
         number, own = token.map[0], token.content.split("\n")
         group: list[tuple[int, int, int]] = []
         for offset, content in enumerate(own):
             line = lines[number + offset] if number + offset < len(lines) else ""
-            begin = line.find(content.strip(), at.get(number + offset, 0))
+            content = content.strip()
+            if begun := _BEGUN.match(content):
+                yield from _place(group, lines, key, inline)
+                group, content = [], content[begun.end() :]
+            after = at.get(number + offset, 0)
+            if (begin := line.find(content, after)) < 0:
+                content = content.replace("|", r"\|")  # as cells have it
+                begin = line.find(content, after)
             if begin < 0:
                 group = []
                 break
-            at[number + offset] = begin + len(content.strip())
-            group.append((number + offset, begin, begin + len(content.strip())))
-            ended = line[group[-1][2] :].rstrip("\n\r")
+            at[number + offset] = begin + len(content)
+            group += [(number + offset, begin, begin + len(content))] if content else []
+            ended = line[begin + len(content) :].rstrip("\n\r")
             if offset + 1 == len(own) or _HARD_BREAK.search(content) or _HARD_BREAK.search(ended):
-                yield from _place(group, lines, key)
+                yield from _place(group, lines, key, inline)
                 group = []
 
 
-def _place(group: list[tuple[int, int, int]], lines: list[str], key: str):
+def _place(group: list[tuple[int, int, int]], lines: list[str], key: str, inline: re.Pattern[str]):
     """The unit of some lines, the last of which has its line end and its mark for a hard break kept."""
+    if not group:
+        return
     text = " ".join(lines[number][begin:end] for number, begin, end in group)
     cut = _HARD_BREAK.search(text)
     text = text[: cut.start()] if cut else text
@@ -105,21 +123,25 @@ def _place(group: list[tuple[int, int, int]], lines: list[str], key: str):
     if (task := _TASK.match(text)) and begin + task.end() < end:
         begin, text = begin + task.end(), text[task.end() :]
     if any(map(str.isalpha, text)):
-        yield _Place(first, begin, end, len(group) - 1, _unit(text, key))
+        yield _Place(first, begin, end, len(group) - 1, _unit(text, key, inline))
 
 
-def _unit(text: str, key: str) -> Unit:
+def _unit(text: str, key: str, inline: re.Pattern[str]) -> Unit:
     """Inline markup as tags and names."""
     written, at = "", 0
     tags = Tags()
     kept: list[str] = []
     open_marks: list[str] = []
-    closing = len([match for match in _INLINE.finditer(text) if match["close"]])
-    for match in _INLINE.finditer(text):
+    closing = len([match for match in inline.finditer(text) if match["close"]])
+    for match in inline.finditer(text):
         written += text[at : match.start()]
         at = match.end()
         raw, element = match[0], match["html"] and _ELEMENT.match(match[0])
-        if match["kept"] or match["escape"]:
+        if (label := match["label"]) and not set(label) & set("`*_<&\\"):
+            written += tags.begin("[", "[") + label + tags.end(f"][{label}]", "[")
+        elif raw.startswith("[^"):  # a name would become part of the word before it
+            written += tags.alone(raw)
+        elif label or match["kept"] or match["escape"]:
             written += f"{{{{{key}{len(kept)}}}}}"
             kept.append(raw)
         elif (match["open"] and not closing) or (_BREAK.fullmatch(raw) and not open_marks):

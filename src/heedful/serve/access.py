@@ -94,9 +94,8 @@ class Keys:
         hashed = hashlib.sha256(given.strip().encode("utf-8", "replace")).hexdigest()
         found = [holder for holder in self._holders if hmac.compare_digest(holder.key.sha256, hashed)]
         if not found:
-            raise ServeError(
-                "this server needs an API key that it knows" if given else "an API key is needed", status=403
-            )
+            needed = "an API key is needed: give it as api_key, or as the header Authorization: Bearer KEY"
+            raise ServeError("this server needs an API key that it knows" if given else needed, status=403)
         request.state.key = found[0].key.name
         return found[0]
 
@@ -105,7 +104,7 @@ def read_keys(path: Path) -> Keys:
     """The keys of a TOML file, a table ``[[key]]`` for each."""
     try:
         value = tomllib.loads(read_small(path).decode("utf-8"))
-        if value.keys() != {"key"} or not isinstance(value["key"], list):
+        if value.keys() != {"key"} or not isinstance(value["key"], list) or not value["key"]:
             raise ValueError("it must hold tables [[key]] and nothing else")
         known = {item.name for item in dataclasses.fields(Key)}
         if unknown := {name for one in value["key"] for name in one} - known:
@@ -117,5 +116,8 @@ def read_keys(path: Path) -> Keys:
         raise ServeError(f"--keys {path}: {error}") from None
     for key in keys:
         if len(key.sha256) != 64 or set(key.sha256) - set("0123456789abcdef"):
-            raise ServeError(f"--keys {path}: the sha256 of {key.name} must be 64 digits: printf %s KEY | sha256sum")
+            advice = "must be 64 digits, 0-9 and a-f: printf %s KEY | sha256sum"
+            raise ServeError(f"--keys {path}: the sha256 of {key.name} {advice}")
+        if min(key.requests_per_minute, key.characters_per_day) < 0:
+            raise ServeError(f"--keys {path}: the limits of {key.name} must be 0, for none, or more")
     return Keys(keys)

@@ -108,9 +108,11 @@ def _problem(error: Exception, said: str) -> Response:
 
 async def _missing(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404)
-    what = "there is nothing here: /docs says what there is" if status == 404 else "not with this method"
-    # the headers say which methods are allowed
-    return JSONResponse({_said(request.url.path): what}, status, getattr(error, "headers", None))
+    headers = getattr(error, "headers", None) or {}
+    what = "there is nothing here: /docs says what there is"
+    if status == 405:
+        what = f"not with {request.method:.20}: this is asked with {headers.get('Allow')}"
+    return JSONResponse({_said(request.url.path): what}, status, headers)
 
 
 def _said(path: str) -> str:

@@ -129,7 +129,7 @@ async def fields_of(request: Request, *, most: int = MOST_BYTES) -> Fields:
         try:
             pairs += parse_qsl(content.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict")
         except ValueError:
-            raise ServeError("the form cannot be read: it must be UTF-8, percent-encoded", status=400) from None
+            raise _unreadable("UTF-8, percent-encoded") from None
     return Fields(pairs)
 
 
@@ -143,6 +143,10 @@ def _json(content: bytes) -> list[tuple[str, Any]]:
     return list(value.items())
 
 
+def _unreadable(wanted: str) -> ServeError:
+    return ServeError(f"the form cannot be read: it must be {wanted}, of {_MOST_FIELDS:,} fields at most", status=400)
+
+
 async def _multipart(request: Request, content: bytes) -> list[tuple[str, Any]]:
     async def stream() -> AsyncGenerator[bytes, None]:
         yield content
@@ -150,7 +154,7 @@ async def _multipart(request: Request, content: bytes) -> list[tuple[str, Any]]:
     try:
         form = await MultiPartParser(request.headers, stream(), max_fields=_MOST_FIELDS).parse()
     except (MultiPartException, KeyError, ValueError):
-        raise ServeError("the form cannot be read", status=400) from None
+        raise _unreadable("parts between the boundary that its header names") from None
     pairs: list[tuple[str, Any]] = []
     for name, value in form.multi_items():
         pairs.append((name, value if isinstance(value, str) else Upload(value.filename or "", await value.read())))

@@ -23,12 +23,12 @@ async def translate(request: Request) -> Response:
             raise ServeError(f"Invalid request: missing {name} parameter", status=400)
     texts, several = fields.texts("q"), "q" in fields.lists
     texts = texts if several else texts[-1:]
+    model, detected = _model(service, fields, " ".join(texts))
     wanted = Wanted(
         texts,
         format="html" if fields.choice("format", ("text", "html"), "text") == "html" else "text",
-        n_best=1 + fields.number("alternatives", least=0, most=100, default=0),
+        n_best=1 + fields.number("alternatives", least=0, most=model.options.beam_size - 1, default=0),
     )
-    model, detected = _model(service, fields, " ".join(texts))
     charge(request, holder, texts)
     found = await translated(request, model, wanted)
     answer: dict[str, Any] = {"translatedText": [own[0].text for own in found]}

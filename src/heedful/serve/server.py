@@ -27,6 +27,11 @@ SECONDS_TO_DRAIN, _SECONDS_TO_REFUSE = 30, 5
 _MOST_CONNECTIONS = 1000
 _SECONDS_BETWEEN_TRIMS = 20
 
+_ADVICE = {
+    errno.EADDRINUSE: "another program listens there: give another --port",
+    errno.EACCES: "ports below 1024 are for root: give another --port",
+}
+
 
 class _Protocol(H11Protocol):
     """HTTP/1.1 that does not wait for ever for a request, neither the first of a connection nor a later one."""
@@ -120,8 +125,7 @@ def bound_socket(host: str, port: int, *, one_of_several: bool = False) -> socke
     except OSError as error:
         if made is not None:
             made.close()
-        taken = error.errno == errno.EADDRINUSE
-        advice = "another program listens there: give another --port" if taken else reason(error)
+        advice = _ADVICE.get(error.errno or 0, f"{reason(error)}: --host must be an address of this machine")
         raise ServeError(f"{host}:{port} cannot be listened on: {advice}") from None
     return made
 

@@ -140,8 +140,8 @@ class Service:
             if source in (None, model.languages.source) and target in (None, model.languages.target)
         ]
         if not fits:
-            asked = f"from {source or 'any language'!r:.40} to {target or 'any language'!r:.40}"
-            raise ServeError(f"there is no model {asked}: there is {self._known()}", status=400)
+            own, other = ("any language" if one is None else f"{one!r:.40}" for one in (source, target))
+            raise ServeError(f"there is no model from {own} to {other}: there is {self._known()}", status=400)
         if len({model.languages.source for model in fits}) == 1:
             return fits[0]
         language = self.detections(text, among=fits)[0][0]

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from starlette.requests import Request
 
-from heedful.errors import ServeError
 from heedful.search.options import SearchOptions
 from heedful.serve.access import Holder, Keys
 from heedful.serve.fields import Fields, gone
@@ -37,8 +36,6 @@ class Wanted:
     """Elements of markup that are left as they are."""
 
     def options(self, base: SearchOptions) -> SearchOptions:
-        if self.n_best > base.beam_size:
-            raise ServeError(f"{self.n_best} translations of a text: at most {base.beam_size} here", status=400)
         asked = {"n_best": self.n_best, "glossary": self.glossary, "max_length": self.max_length}
         same = all(getattr(base, name) == value for name, value in asked.items())  # of most, and checked already
         return base if same else replace(base, **asked)

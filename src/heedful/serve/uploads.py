@@ -12,7 +12,7 @@ from pathlib import PurePath
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from heedful.documents import FORMATS, document_of
+from heedful.documents import document_of
 from heedful.errors import ServeError
 from heedful.serve.fields import fields_of, gone
 from heedful.serve.texts import charge, holder_of, service_of
@@ -59,16 +59,14 @@ async def translate_file(request: Request) -> Response:
     holder, upload = holder_of(request, fields), fields.upload("file")
     if upload is None or not fields.has("source") or not fields.has("target"):
         raise ServeError("Invalid request: file, source and target are needed", status=400)
-    suffix = PurePath(upload.name).suffix.lower()
-    if suffix not in FORMATS:
-        raise ServeError(f"a file must end in {', '.join(FORMATS)}", status=400)
-    source = fields.text("source")
-    model = service.model(None if source == "auto" else source, fields.text("target"))
+    suffix, source = PurePath(upload.name).suffix.lower(), fields.text("source")
+    taken = await asyncio.to_thread(document_of, upload.content, suffix, where=f"{upload.name!r:.80}")
+    text = " ".join(taken.units)
+    model = service.model(None if source == "auto" else source, fields.text("target"), text=text)
     request.state.facts = {"model": model.name, "bytes": len(upload.content)}
+    charge(request, holder, taken.units)
 
     def work(translator: Translator) -> bytes:
-        taken = document_of(upload.content, suffix)
-        charge(request, holder, taken.units)
         content = taken.filled(translator.translate(taken.units, options=model.options))
         return taken.in_language(content, codes(translator.saved.description))
 

@@ -304,6 +304,8 @@ def _placed(
             links = came_from() if links is None else links
             opens = _opens(piece.text) or (space_before and not space_after and after not in ".,;:!?)")
             place = _beside(passage.given, at, translation, links, opens=opens)
+            if not opens and (name := NAME.match(passage.given, at)) and translation.endswith(name[0], 0, place):
+                place -= len(name[0])  # it stood right after the mark
             found.append((piece.text + " " * space_after if opens else " " * space_before + piece.text, place))
     pairs = _pairs(passage)
     wrong = [(begin, end) for begin, end in pairs if found[begin][1] >= found[end][1]] or _crossing(pairs, found)

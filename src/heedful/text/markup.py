@@ -33,12 +33,16 @@ _OPAQUE = _names("code kbd samp var tt math svg script style textarea pre noscri
 _SPACES = " \t\n\r\f"
 _READ = _names("alt title placeholder aria-label")
 """Attributes that hold text."""
+_BUTTONS = _names("submit button reset")
+"""Kinds of `input` that show their value."""
 _ATTRIBUTE = re.compile(
     r"""(?<=[\s/"'])([^\s/>="']+)\s*=\s*("[^"]*"|'[^']*'|[^\s"'>][^\s>]*)"""  # all of it, so that none is found inside
 )
 _ROOT = re.compile(
     r"""\ufeff?(?:\s|<!--.*?-->|<!(?!--)[^>]*>|<\?[^>]*>)*+(<html(?=[\s/])(?:[^>"']|"[^"]*"|'[^']*')*+>)""", re.I | re.S
 )
+_NOTE = re.compile(r"<sup(?:\s[^<>]*)?>(?:<(?!sup)[^<>]*>|[^\w<>]|[\d_])*?</sup\s*>", re.IGNORECASE)
+"""What is raised and holds no letters, as the number of a note: it stands beside a word, and is none."""
 _AMPERSAND = re.compile(r"&amp;(?![#\w]*;)")
 """One that would be no entity: the model may have it as people write it."""
 VOID = _names("area base br col embed hr img input link meta param source track wbr")
@@ -209,8 +213,12 @@ class _Reader(HTMLParser):
             self._key += "h"
         self._values: dict[int, list[_Value]] = {}
         """Those of attributes that hold text, by where the token begins."""
-        self.feed(source)
+        whole = source[
+            : source.rfind(">") + 1
+        ]  # no tag is whole after it, and the parser would look for each to the end
+        self.feed(whole)
         self.close()
+        self._tokens += [(len(whole), "text", "", False)] if whole != source else []
 
     def _add(self, kind: str, what: str = "", kept: bool = False) -> None:
         line, column = self.getpos()
@@ -218,6 +226,9 @@ class _Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         stays = self._stays(tag, attrs) or (tag in _OPAQUE and not self._is_xml)
+        if tag == "sup" and not self._is_xml:
+            line, column = self.getpos()
+            stays = stays or _NOTE.match(self._source, self._lines[line - 1] + column) is not None
         self._add("void" if tag in VOID and not self._is_xml else "begin", tag, stays)
 
     def _stays(self, tag: str, attrs: list[tuple[str, str | None]]) -> bool:
@@ -227,12 +238,14 @@ class _Reader(HTMLParser):
         untranslated = translated is not None and translated.lower() == "no"
         stays = untranslated or "notranslate" in (given.get("class") or "").split() or tag in self._ignored
         if not stays and not self._is_xml:
-            self._find_values(attrs)
+            shows = tag == "input" and (given.get("type") or "").lower() in _BUTTONS
+            describes = tag == "meta" and (given.get("name") or "").lower() == "description"
+            self._find_values(attrs, {*_READ, *["value"] * shows, *["content"] * describes})
         return stays
 
-    def _find_values(self, attrs: list[tuple[str, str | None]]) -> None:
+    def _find_values(self, attrs: list[tuple[str, str | None]], names: Collection[str]) -> None:
         """Note the values of a tag's attributes that hold text, where they stand as the parser read them."""
-        read = {name: value for name, value in reversed(attrs) if name in _READ}
+        read = {name: value for name, value in reversed(attrs) if name in names}
         found: list[_Value] = []
         for match in _ATTRIBUTE.finditer(self.get_starttag_text() or "") if read else ():
             value, quote = read.pop(match[1].lower(), None), match[2][0]
@@ -283,8 +296,11 @@ class _Reader(HTMLParser):
                 keeping += [name] if kind == "begin" and name == keeping[0] else []
                 if kind == "end" and name == keeping[0]:
                     keeping.pop()
-                if not keeping:
-                    writer.keep("".join(kept_raw), inline=self._is_inline(name))
+                whole = "" if keeping else "".join(kept_raw)
+                if _NOTE.fullmatch(whole):
+                    writer.add_tag(whole, "void", name)
+                elif not keeping:
+                    writer.keep(whole, inline=self._is_inline(name))
                 continue
             raw = writer.named(raw, self._values.get(begin, ()))
             if kind == "begin" and kept:

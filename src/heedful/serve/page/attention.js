@@ -17,7 +17,7 @@ export function showAttention(found, word, place) {
       const weight = found.weights[row][column];
       const made = node("span", { className: "word", textContent: one });
       made.style.setProperty("--weight", weight);
-      if (weight >= 0.05) made.append(node("small", { textContent: `${Math.round(100 * weight)}%` }));
+      if (weight >= 0.05) made.append(" ", node("small", { textContent: `${Math.round(100 * weight)}%` }));
       return [made, " "];
     }),
   );

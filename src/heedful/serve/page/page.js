@@ -6,6 +6,8 @@ import { $, node, showAttention } from "./attention.js";
 const WAIT = 250; // milliseconds of silence before what was typed is translated
 const PATIENCE = 1500; // milliseconds after which half a translation is better than the last one
 const AGAIN = 3000; // milliseconds before a server that did not answer is asked again
+const LINKED = 1500; // characters of a text that a link may hold
+const ALIKE = 120; // characters that a translation has at its beginning like the best, so that they are left out
 const UNREACHABLE = "The server cannot be reached. Is it still running?";
 const CLICK = "Choose a word to see what it looked at.";
 const text = $("#text");
@@ -48,11 +50,11 @@ function complain(message) {
 // Translating
 
 function changed() {
-  clearTimeout(timer);
   stop();
   const given = text.value;
-  const long = given.length > most;
-  $("#count").textContent = given || most < Infinity ? `${given.length.toLocaleString()} / ${most.toLocaleString()}` : "";
+  const length = [...given].length; // as the server counts: an emoji is one
+  const long = length > most;
+  $("#count").textContent = given || most < Infinity ? `${length.toLocaleString()} / ${most.toLocaleString()}` : "";
   $("#count").classList.toggle("bad", long);
   $("#clear").hidden = !given;
   if (!given.trim() || long) {
@@ -64,15 +66,18 @@ function changed() {
   timer = setTimeout(translate, WAIT);
 }
 
-// So that the page can be reloaded, and a link sent. A browser may refuse where it is done too often.
+// So that the page can be reloaded, and a link sent: with all of a text or, where that is long, without it.
+// A browser may refuse where it is done too often.
 function remember(given) {
   const languages = `${$("#source").value || "auto"}/${$("#target").value || "auto"}`;
   try {
-    history.replaceState(null, "", given ? `#${languages}/${encodeURIComponent(given.slice(0, 1500))}` : location.pathname);
+    const linked = given.length > LINKED ? "" : encodeURIComponent(given);
+    history.replaceState({ given }, "", given ? `#${languages}/${linked}` : location.pathname);
   } catch {} // then the address stays as it is
 }
 
 function stop(said = "") {
+  clearTimeout(timer);
   running.forEach((one) => one?.abort());
   running.fill(null);
   $("#stop").hidden = true;
@@ -120,16 +125,15 @@ async function follow(side) {
       body: JSON.stringify({ text: text.value, ...asked(side) }),
     });
     complain("");
+    const problem = answer.ok ? {} : await answer.json().catch(() => ({}));
     if (answer.status === 429) {
       const seconds = Number(answer.headers.get("Retry-After")) || 1;
-      hint.textContent = `The server is busy: again in ${seconds} s`;
+      hint.textContent = `${problem.error ?? "The server is busy"}: again in ${seconds} s`;
       timer = setTimeout(translate, seconds * 1000);
       return;
     }
-    if (!answer.ok) {
-      const problem = await answer.json().catch(() => ({}));
-      throw new Error(problem.error || `The server answered ${answer.status}.`);
-    }
+    if (answer.status === 403 && !$("#key").value) throw new Error("This server needs an API key: give one in the field above.");
+    if (!answer.ok) throw new Error(problem.error || `The server answered ${answer.status}.`);
     for await (const line of linesOf(answer.body)) {
       if (own.signal.aborted) return;
       if (line.beams) showBeams(side, line.beams);
@@ -139,6 +143,7 @@ async function follow(side) {
     if (!own.signal.aborted && hint.textContent === "Translating …") throw new TypeError("the answer was cut off");
   } catch (error) {
     if (error.name === "AbortError") return;
+    grow($(".translation", sides[side]), true); // what still stands there is of another text
     hint.textContent = "";
     complain(error.message);
     if (error instanceof TypeError) {
@@ -211,12 +216,14 @@ function showResult(side, answer, seconds) {
   $(".hint", sides[side]).textContent = answer.notices[0] ?? `${seconds.toFixed(1)} s. ${place.querySelector(".word") ? CLICK : ""}`;
   if (side !== 0) return;
   detected(answer);
-  list("Best translations", "with their scores; click one to copy it", false);
+  const whose = $("#compare").checked ? `of ${answer.model}, ` : "";
+  list("Best translations", `${whose}with their scores; click one to copy it`, false);
   $("#hypotheses").hidden = !place.querySelector(".word");
   $("#hypotheses ol").replaceChildren(
     ...result.translations.map((one) => {
       const score = node("span", { className: "score", textContent: one.score.toFixed(2) });
-      const button = node("button", { type: "button", title: "Copy" }, node("span", { textContent: one.text }), score);
+      const said = node("span", { textContent: different(one.text, result.translations[0].text) });
+      const button = node("button", { type: "button", title: "Copy" }, said, score);
       button.addEventListener("click", () => copy(one.text, score));
       return node("li", {}, button);
     }),
@@ -224,11 +231,19 @@ function showResult(side, answer, seconds) {
   closeAttention();
 }
 
+// A long translation from shortly before where it differs from the best one.
+function different(said, best) {
+  let alike = 0;
+  while (alike < said.length && said[alike] === best[alike]) alike++;
+  if (alike < ALIKE || said === best) return said;
+  return `… ${said.slice(said.lastIndexOf(" ", alike - ALIKE / 2) + 1)}`;
+}
+
 // Says which languages it was, where the server was to find out.
 function detected(answer) {
   const [source, target] = [$("#source option[value='']"), $("#target option[value='']")];
   if (source) source.textContent = answer ? `Auto: ${names[answer.source]}` : "Detect language";
-  if (target) target.textContent = answer ? names[answer.target] : "Automatic";
+  if (target) target.textContent = answer ? `Auto: ${names[answer.target]}` : "Automatic";
   allowSwap();
 }
 
@@ -306,7 +321,7 @@ async function copy(value, where) {
     document.execCommand("copy");
     area.remove();
   }
-  const before = where.textContent;
+  const before = (where.dataset.before ??= where.textContent); // it may say so already
   where.textContent = "Copied";
   setTimeout(() => (where.textContent = before), 900);
 }
@@ -327,7 +342,7 @@ function swap() {
   const found = back();
   if (!found) return;
   const translation = answers[0]?.results[0].translations[0].text;
-  if (translation) text.value = translation;
+  if (translation && !answers[0].notices.length) text.value = translation; // text in the other language stays
   choose(found.source, found.target);
 }
 
@@ -404,7 +419,7 @@ function listen() {
     $(".translation", side).addEventListener("keydown", walk);
   });
   addEventListener("keydown", (event) => {
-    if (event.key === "Escape") shown ? closeAttention() : stop(running[0] ? "Stopped." : "");
+    if (event.key === "Escape") shown ? closeAttention() : running[0] && stop("Stopped.");
     if (event.altKey && event.code === "KeyS") (event.preventDefault(), swap());
     if (event.altKey && event.code === "KeyC" && answers[0]) (event.preventDefault(), $(".copy", sides[0]).click());
     if (event.ctrlKey && event.key === "Enter" && text.value.trim()) translate();
@@ -449,7 +464,7 @@ async function begin() {
   fill($("#source"), sources.length > 1 ? [["", "Detect language"], ...sources] : sources);
   const [source, target, ...given] = location.hash.slice(1).split("/");
   try {
-    text.value ||= decodeURIComponent(given.join("/"));
+    text.value ||= history.state?.given ?? decodeURIComponent(given.join("/"));
   } catch {} // a link that somebody has cut off
   const fits = models.find((one) => one.source === source && one.target === target);
   choose(fits?.source ?? $("#source").value, fits?.target ?? "");
