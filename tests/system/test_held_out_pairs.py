@@ -90,7 +90,7 @@ def test_a_third_column_is_named_with_the_option_that_mends_it(
 def test_what_cannot_be_put_aside_is_said(raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     start = ["prepare", raw, "--columns", "1,2", "--output", tmp_path / "corpus", "--valid-pairs"]
     assert heedful(*start, "3000") == 2
-    assert "--valid-pairs 3000: of 893 pairs at most half are put aside" in _error(capsys)
+    assert "--valid-pairs 3000: of 893 pairs at most half are put aside, so give at most 446" in _error(capsys)
     assert heedful(*start, "400") == 2
     assert "pairs share no text with each other; ask for fewer than 400" in _error(capsys)
     assert heedful(*start, "5", "--valid-tsv", raw) == 2

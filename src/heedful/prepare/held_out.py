@@ -63,7 +63,7 @@ def hold_out(request: Request, gathered: Gathered, kept: np.ndarray, *, drawn_fr
     wanted, there = sum(pairs.values()), int(drawn_from.sum())
     if 2 * wanted > there:
         options = " and ".join(f"--{split}-pairs {count}" for split, count in pairs.items() if count)
-        raise TextError(f"{options}: of {there:,} pairs at most half are put aside")
+        raise TextError(f"{options}: of {there:,} pairs at most half are put aside, so give at most {there // 2:,}")
     drawn = _drawn(gathered.spool, drawn_from, wanted=wanted, seed=request.seed)
     if len(drawn) < wanted:
         raise TextError(f"only {len(drawn):,} pairs share no text with each other; ask for fewer than {wanted:,}")
