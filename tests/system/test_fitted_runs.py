@@ -93,6 +93,15 @@ def test_a_small_text_gets_no_more_epochs_and_no_larger_model_than_it_bears(
     assert parameter_count(run.config.model, **sizes) <= fit._PARAMETERS_A_TOKEN * tokens
 
 
+def test_a_small_text_that_its_epochs_end_before_the_minutes_has_its_steps_all_the_same(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine(monkeypatch, flops_per_second=1e12)
+    runs = [fitted_run(data, minutes=minutes, device=CPU) for minutes in (60, 600)]
+    assert {run.config.training.target_tokens for run in runs} == {1024}, "more minutes made the batches larger"
+    assert all(run.epochs == fit._MOST_EPOCHS and run.steps > fit.FEW_STEPS for run in runs)
+
+
 def test_what_is_asked_for_stays_and_the_rest_is_fitted_to_it(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,8 @@
 
 The rule, for which docs/log.md has the runs. Short runs are won by steps: for some hundreds of them a model does not
 look at its source, whatever its size. So the largest size is taken that will see `_TOKENS_A_PARAMETER` target tokens
-for each of its parameters and that the text is not too small for. Batches are such that there are about `_STEPS` steps.
+for each of its parameters and that the text is not too small for. Batches are such that there are about `_STEPS` steps,
+whether the minutes end them or the epochs that a small text bears.
 The rate rises for a tenth of them and then falls in a straight line to nothing, which ends with the minutes
 (`Loop._foresee_end`); a few real steps are timed here for the rest.
 
@@ -178,6 +179,7 @@ def _chosen(room: _Room, candidates: list[Config], flops_per_second: float) -> C
 
 def _with_batches(room: _Room, config: Config, *, tokens: float) -> Config:
     """The batches of a run that sees so many target tokens in all, and the dropout of that many epochs."""
+    tokens = min(tokens, _MOST_EPOCHS * room.corpus.lengths.totals[1])
     size = min(_MOST_TOKENS, max(_FEWEST_TOKENS, round(tokens / _STEPS / 256) * 256))
     longest = [room.corpus.lengths.longest]
     if "valid" in room.corpus.manifest.splits:
