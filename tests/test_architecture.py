@@ -32,7 +32,7 @@ LAYERS = [
 ]
 # Files and lines that a room may have. A feature that needs more wants the room rebuilt first; then say so here.
 CEILINGS = {
-    "cli": (26, 4330),
+    "cli": (26, 4345),
     "demo": (5, 615),
     "reproduction": (16, 2495),
     "serve": (20, 3005),
@@ -42,7 +42,7 @@ CEILINGS = {
     "training": (12, 2015),
     "search": (18, 3505),
     "translation": (5, 1070),
-    "runs": (10, 1570),
+    "runs": (10, 1580),
     "prepare": (8, 1340),
     "model": (15, 2040),
     "data": (6, 1005),

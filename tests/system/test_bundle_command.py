@@ -164,6 +164,7 @@ def test_other_commands_work_on_it_or_say_why_not(
     page = tmp_path / "page.html"
     code, out, _ = run_here(capsys, "report", bundle, "--output", page)
     assert code == 0
+    assert "is a model to give away, which has no curves" in out
     assert "does not say which corpus it was" in out
     assert page.exists()
 
