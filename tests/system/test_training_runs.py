@@ -80,13 +80,14 @@ def test_a_run_leaves_everything_that_is_documented(corpus: Path, tmp_path: Path
     assert seen[-1].averaged == [4, 8, 12]
 
 
+@pytest.mark.parametrize(("own", "taken"), [(2, "8, 12"), (9, "4, 8, 12"), (1, "4, 8, 12")])
 def test_averaging_again_takes_as_many_checkpoints_as_the_run_does(
-    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], own: int, taken: str
 ) -> None:
-    run(corpus, tmp_path / "run", "training.average_last=2")
+    run(corpus, tmp_path / "run", f"training.average_last={own}")
     with pytest.raises(SystemExit, match="0"):
         main(["average", str(tmp_path / "run")])
-    assert "the mean of the checkpoints 8, 12 is in" in capsys.readouterr().out
+    assert f"the mean of the checkpoints {taken} is in" in capsys.readouterr().out
 
 
 def test_validation_is_the_same_however_it_is_batched(corpus: Path, tmp_path: Path) -> None:

@@ -66,19 +66,21 @@ def average(
 
     Args:
         run: The folder of the run.
-        last: How many checkpoints; when not given, training.average_last of the run, or 5 where that is 1.
+        last: How many checkpoints; when not given, training.average_last of the run, or 5 where that is 1, or all.
 
     Examples:
         heedful average run
         heedful average run --last 20
     """
-    from heedful.runs.checkpoints import write_average
+    from heedful.runs.checkpoints import scheduled_entries, write_average
 
     description = read_run(run)
     if description.bundle:
         raise HeedfulError(f"{run} is a model to give away: it has no checkpoints, and its weights are final")
-    own = description.config.training.average_last
-    steps, folder = write_average(run, last=last or (own if own > 1 else 5)), run / AVERAGED
+    if last is None:
+        own = description.config.training.average_last
+        last = min(own if own > 1 else 5, len(scheduled_entries(run)) or 1)
+    steps, folder = write_average(run, last=last), run / AVERAGED
     said = f"the mean of the checkpoints {', '.join(f'{step:,}' for step in steps)} is in {folder}"
     print_result({"steps": steps, "folder": folder}, as_json=as_json, show=said)
 
