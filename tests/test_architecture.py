@@ -50,7 +50,7 @@ CEILINGS = {
     "text": (15, 3090),
     "evaluation": (6, 755),
     "parsing": (5, 575),
-    "by themselves": (10, 1330),
+    "by themselves": (10, 1335),
 }
 LONGEST_FILE = 400
 # The door of the library re-exports from everywhere; any room may read the version it holds.

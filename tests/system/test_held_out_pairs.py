@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shlex
 from pathlib import Path
 
 import pytest
@@ -111,3 +112,14 @@ def test_the_page_says_where_the_text_that_was_put_aside_lies(
 
 def _error(capsys: pytest.CaptureFixture[str]) -> str:
     return " ".join(capsys.readouterr().err.split())
+
+
+def test_what_training_says_to_type_next_scores_the_pairs_that_were_put_aside(
+    raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus = prepared(raw, tmp_path / "my RUN", "--test-pairs", "20")
+    settings = ["--preset", "tiny", "--set", "training.steps=2", "--device", "cpu", "--threads", "1"]
+    assert heedful("train", corpus, "--output", tmp_path / "run", *settings) == 0
+    told = next(line for line in capsys.readouterr().err.splitlines() if line.startswith("  heedful evaluate"))
+    assert heedful(*shlex.split(told)[1:], "--resamples", "9") == 0
+    assert f"20 sentences of {corpus}/held-out/test.target" in capsys.readouterr().out

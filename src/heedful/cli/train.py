@@ -7,12 +7,14 @@ import shlex
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from heedful.cli.options import Configured, Device, Flag, Minutes, Overwrite, Threads
 from heedful.cli.terminal import say
 from heedful.config import Config
-from heedful.data.manifest import read_manifest
+from heedful.data.manifest import SIDES, read_manifest
 from heedful.errors import HeedfulError
+from heedful.prepare.held_out import HELD_OUT
 from heedful.presets import preset_named, resolve
 from heedful.runs.descriptions import RUN, read_run
 from heedful.tasks import TASKS
@@ -95,10 +97,20 @@ def train(
     on = ["--device", device] if device != "auto" else []
     on += ["--threads", str(threads)] if threads is not None else []
     again = shlex.join(["heedful", "train", str(data), "--output", str(output), *on, "--resume"])
-    with TrainingDisplay(quiet=quiet, again=again, uses=TASKS[read_manifest(data).task].uses) as display:
+    with TrainingDisplay(quiet=quiet, again=again, **_next(data)) as display:
         run_training(task, report=display, translate=greedy_translations)
     if display.interrupted:
         raise SystemExit(130)  # what waits for a finished model must not go on
+
+
+def _next(data: Path) -> dict[str, Any]:
+    """What to do with the model, and the text that was put aside for that."""
+    manifest = read_manifest(data)
+    found: dict[str, Any] = {"uses": TASKS[manifest.task].uses}
+    source, reference = (f"{HELD_OUT}/test.{side}" for side in SIDES)
+    if {source, reference} <= manifest.files.keys():
+        found["text"] = shlex.join(["--source", str(data / source), "--reference", str(data / reference)])
+    return found
 
 
 def _fitted(data: Path, minutes: float, chosen: Configured, *, device: str, began: float, quiet: bool) -> Config:

@@ -21,7 +21,7 @@ from heedful.errors import TextError
 from heedful.prepare.gathering import Gathered, Spool, SpoolBlock
 from heedful.prepare.request import Request
 
-_FOLDER = "held-out"
+HELD_OUT = "held-out"
 _SPARE = 4
 """Pairs that are looked at for each one that is wanted: some share a text with one that was drawn before."""
 
@@ -51,7 +51,7 @@ class HeldOut:
     def report(self) -> dict[str, object]:
         """What was put aside, with the file that holds each side."""
         splits = {
-            split: {"pairs": sum(map(len, blocks))} | {side: f"{_FOLDER}/{split}.{side}" for side in SIDES}
+            split: {"pairs": sum(map(len, blocks))} | {side: f"{HELD_OUT}/{split}.{side}" for side in SIDES}
             for split, blocks in self.blocks.items()
         }
         return {**splits, "alike": self.alike}
@@ -77,11 +77,11 @@ def hold_out(request: Request, gathered: Gathered, kept: np.ndarray, *, drawn_fr
 
 def write_text(folder: Path, held_out: HeldOut) -> list[str]:
     """Write the text of both sides of each split, a pair a line; returns the files' names."""
-    (folder / _FOLDER).mkdir()
+    (folder / HELD_OUT).mkdir()
     names: list[str] = []
     for split, side in itertools.product(held_out.blocks, SIDES):
         lines = (text for block in held_out.blocks[split] for text in block.texts[side])
-        names.append(f"{_FOLDER}/{split}.{side}")
+        names.append(f"{HELD_OUT}/{split}.{side}")
         (folder / names[-1]).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
     return names
 
