@@ -115,6 +115,23 @@ def test_what_is_asked_for_stays_and_the_rest_is_fitted_to_it(
     assert training.source_tokens != 900
 
 
+def test_what_begins_with_a_models_weights_is_that_model_at_a_low_rate(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = ["--preset", "tiny", "--set", "model.num_heads=2", "--set", "training.steps=2", "--quiet"]
+    assert heedful("train", data, "--output", tmp_path / "first", *first) == 0
+    options = ["--minutes", "0.1", "--device", "cpu", "--threads", "1", "--output", tmp_path / "second"]
+    assert heedful("train", data, "--init", tmp_path / "first", *options) == 0
+    told = capsys.readouterr().err
+    assert "fitted to 0.1 minutes here: 2+2 layers of 64, 1,024 tokens a batch" in told
+    assert "hardly begins to translate" not in told, "it has begun"
+    model, training = (getattr(read_run(tmp_path / "second").config, part) for part in ("model", "training"))
+    assert (model.d_model, model.num_heads) == (64, 2)
+    peak = training.learning_rate_scale * (model.d_model * training.warmup_steps) ** -0.5
+    assert peak == pytest.approx(fit._FINE_PEAK / model.d_model, rel=0.05)
+    assert heedful("train", data, "--init", tmp_path / "first", *options, "--resume") == 0, "with its own settings"
+
+
 def test_time_that_is_too_short_is_said(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine(monkeypatch, flops_per_second=1e6)
     with pytest.raises(PlanError, match=r"--minutes 1: a step takes .* s here; give it more time"):

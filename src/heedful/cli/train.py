@@ -46,7 +46,7 @@ def train(
         data: The folder that `heedful prepare` made.
         output: The folder of the run: configuration, checkpoints, metrics, subwords.
         minutes: Train for so long. Without a preset, size, batches and schedule are fitted to that time and to this
-            machine; --config and --set still decide what they name.
+            machine; --config and --set still decide what they name, and --init what the size is.
         chosen.preset: Start from this preset; when neither this nor the file names one, from what --minutes fits, with
             --init from what that model is, else from `base`.
         resume: Go on from the last checkpoint of --output, with the run's own settings where no preset is named;
@@ -62,15 +62,15 @@ def train(
     """
     began = time.monotonic()
     preset = preset_named(chosen.preset, chosen.config)
-    otherwise = None
-    if init is not None:
+    otherwise = begun = None
+    if not preset and resume and (output / RUN).exists():
+        otherwise = read_run(output).config
+    elif init is not None:
         from heedful.runs.saved import config_of
 
-        otherwise = config_of(init)
-    elif not preset and resume and (output / RUN).exists():
-        otherwise = read_run(output).config
+        otherwise = begun = config_of(init)
     config, settings = None, (*((f"training.minutes={minutes}",) if minutes else ()), *chosen.set_)
-    if preset or otherwise or not minutes:
+    if preset or not minutes or (otherwise and not begun):
         config = resolve(name=preset, file=chosen.config, settings=settings, otherwise=otherwise)
     import torch
 
@@ -83,7 +83,7 @@ def train(
         torch.set_num_threads(threads)
     is_fitted = config is None
     task = Task(
-        config=config or _fitted(data, minutes or 0, chosen, device=device, began=began, quiet=quiet),
+        config=config or _fitted(data, minutes or 0, chosen, begun, device=device, began=began, quiet=quiet),
         data=data,
         run=output,
         preset=preset,
@@ -113,7 +113,9 @@ def _next(data: Path) -> dict[str, Any]:
     return found
 
 
-def _fitted(data: Path, minutes: float, chosen: Configured, *, device: str, began: float, quiet: bool) -> Config:
+def _fitted(
+    data: Path, minutes: float, chosen: Configured, begun: Config | None, *, device: str, began: float, quiet: bool
+) -> Config:
     """What suits the time and this machine, said before it is begun."""
     from heedful.planning.fit import FEW_STEPS, fitted_run
     from heedful.training.setup import training_device
@@ -121,9 +123,9 @@ def _fitted(data: Path, minutes: float, chosen: Configured, *, device: str, bega
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise HeedfulError("--minutes fits a run to one process: with several, give --preset too")
     options = {"device": training_device(device), "file": chosen.config, "settings": chosen.set_, "began": began}
-    found = fitted_run(data, minutes=minutes, **options)
+    found = fitted_run(data, minutes=minutes, begun=begun, **options)
     say(f"fitted to {minutes:g} minutes here: {found.about}", quiet=quiet)
-    if found.steps < FEW_STEPS:
+    if found.steps < FEW_STEPS and not begun:
         say(f"note: in fewer than {FEW_STEPS:,} steps a model hardly begins to translate: give it more minutes")
     return found.config
 
