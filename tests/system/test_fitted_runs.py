@@ -161,6 +161,8 @@ def test_a_fitted_run_ends_in_time_says_what_it_is_and_goes_on_with_its_own_sett
     assert status.minutes <= 0.1, "its steps, and what came before them was taken off"
     assert description.preset is None
     assert read_model(tmp_path / "run").step == status.step, "the model is that of the end"
+    assert heedful(*asked) == 2
+    assert capsys.readouterr().err.startswith("error: "), "nothing is timed for a run that cannot begin"
     assert heedful(*asked, "--resume") == 0
     assert read_run(tmp_path / "run").config.model == description.config.model
 

@@ -77,11 +77,13 @@ def train(
     from heedful.cli.training_display import TrainingDisplay
     from heedful.search.model_search import greedy_translations
     from heedful.training.loop import train as run_training
-    from heedful.training.setup import Task
+    from heedful.training.setup import Task, require_new
 
     if threads is not None:
         torch.set_num_threads(threads)
     is_fitted = config is None
+    if is_fitted:
+        require_new(output, overwrite=overwrite)  # before steps are timed
     task = Task(
         config=config or _fitted(data, minutes or 0, chosen, begun, device=device, began=began, quiet=quiet),
         data=data,
