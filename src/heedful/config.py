@@ -190,6 +190,11 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
+def full_names(key: str) -> list[str]:
+    """The settings of that name, each with its section: ``steps`` is ``training.steps``."""
+    return [f"{section}.{key}" for section, cls in SECTIONS.items() if key in _fields(cls)]
+
+
 def _relations(section: str, values: Mapping[str, Any]) -> list[tuple[tuple[str, ...], str]]:
     """What the values of one section must be to each other: the keys concerned, and the complaint."""
     if section != "model":
@@ -316,7 +321,9 @@ def apply(config: Config, from_file: Mapping[str, Given], settings: Iterable[str
 
 def _unknown_key(section: str, key: str) -> str | None:
     if section not in SECTIONS:
-        return f"no section of that name{did_you_mean(section, list(SECTIONS))}; there are {', '.join(SECTIONS)}"
+        settings = full_names(section)
+        meant = f" (did you mean {settings[0]}?)" if settings else did_you_mean(section, list(SECTIONS))
+        return f"no section of that name{meant}; there are {', '.join(SECTIONS)}"
     known = [item.name for item in dataclasses.fields(SECTIONS[section])]
     if not key:
         return f"{section} is a section; give one of its settings, such as {section}.{known[0]}"

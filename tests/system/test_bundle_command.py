@@ -164,6 +164,7 @@ def test_other_commands_work_on_it_or_say_why_not(
     page = tmp_path / "page.html"
     code, out, _ = run_here(capsys, "report", bundle, "--output", page)
     assert code == 0
+    assert "is a model to give away, which has no curves" in out
     assert "does not say which corpus it was" in out
     assert page.exists()
 
@@ -171,7 +172,7 @@ def test_other_commands_work_on_it_or_say_why_not(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--storage", "int4"), "storage int4: must be one of float32, bfloat16, int8"),
+        (("--storage", "int4"), "error: --storage int4: must be one of float32, bfloat16, int8"),
         (("--languages", "english"), "--languages english: must be two codes"),
         (("--card", "nowhere.md"), "--card nowhere.md cannot be read"),
         (("--card", "empty.md"), "--card empty.md is empty"),

@@ -222,6 +222,11 @@ def test_config_writes_a_file_that_config_reads(tmp_path: Path) -> None:
         (["config", "--preset", "bas"], "no preset called bas (did you mean base?)"),
         (["presets", "bigg"], "no preset called bigg (did you mean big?)"),
         (["presets", "--vocab-size", "-3"], "--vocab-size -3"),
+        (
+            ["train", "x", "--output", "y", "--beam-size=2"],
+            "Unknown option: --beam-size. It is a setting: --set search.beam_size=…",
+        ),
+        (["config", "--set", "steps=3"], "no section of that name (did you mean training.steps?); there are model"),
     ],
 )
 def test_a_users_mistake_is_a_message_and_exit_code_2(arguments: list[str], message: str, tmp_path: Path) -> None:

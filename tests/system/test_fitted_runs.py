@@ -93,6 +93,15 @@ def test_a_small_text_gets_no_more_epochs_and_no_larger_model_than_it_bears(
     assert parameter_count(run.config.model, **sizes) <= fit._PARAMETERS_A_TOKEN * tokens
 
 
+def test_a_small_text_that_its_epochs_end_before_the_minutes_has_its_steps_all_the_same(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine(monkeypatch, flops_per_second=1e12)
+    runs = [fitted_run(data, minutes=minutes, device=CPU) for minutes in (60, 600)]
+    assert {run.config.training.target_tokens for run in runs} == {1024}, "more minutes made the batches larger"
+    assert all(run.epochs == fit._MOST_EPOCHS and run.steps > fit.FEW_STEPS for run in runs)
+
+
 def test_what_is_asked_for_stays_and_the_rest_is_fitted_to_it(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,6 +113,23 @@ def test_what_is_asked_for_stays_and_the_rest_is_fitted_to_it(
     assert (model.d_model, model.d_ff, model.dropout, training.seed) == (96, 384, 0.25, 7)
     assert training.target_tokens == 900
     assert training.source_tokens != 900
+
+
+def test_what_begins_with_a_models_weights_is_that_model_at_a_low_rate(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = ["--preset", "tiny", "--set", "model.num_heads=2", "--set", "training.steps=2", "--quiet"]
+    assert heedful("train", data, "--output", tmp_path / "first", *first) == 0
+    options = ["--minutes", "0.1", "--device", "cpu", "--threads", "1", "--output", tmp_path / "second"]
+    assert heedful("train", data, "--init", tmp_path / "first", *options) == 0
+    told = capsys.readouterr().err
+    assert "fitted to 0.1 minutes here: 2+2 layers of 64, 1,024 tokens a batch" in told
+    assert "hardly begins to translate" not in told, "it has begun"
+    model, training = (getattr(read_run(tmp_path / "second").config, part) for part in ("model", "training"))
+    assert (model.d_model, model.num_heads) == (64, 2)
+    peak = training.learning_rate_scale * (model.d_model * training.warmup_steps) ** -0.5
+    assert peak == pytest.approx(fit._FINE_PEAK / model.d_model, rel=0.05)
+    assert heedful("train", data, "--init", tmp_path / "first", *options, "--resume") == 0, "with its own settings"
 
 
 def test_time_that_is_too_short_is_said(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,6 +161,8 @@ def test_a_fitted_run_ends_in_time_says_what_it_is_and_goes_on_with_its_own_sett
     assert status.minutes <= 0.1, "its steps, and what came before them was taken off"
     assert description.preset is None
     assert read_model(tmp_path / "run").step == status.step, "the model is that of the end"
+    assert heedful(*asked) == 2
+    assert capsys.readouterr().err.startswith("error: "), "nothing is timed for a run that cannot begin"
     assert heedful(*asked, "--resume") == 0
     assert read_run(tmp_path / "run").config.model == description.config.model
 

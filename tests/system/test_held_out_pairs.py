@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shlex
 from pathlib import Path
 
 import pytest
@@ -90,7 +91,7 @@ def test_a_third_column_is_named_with_the_option_that_mends_it(
 def test_what_cannot_be_put_aside_is_said(raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     start = ["prepare", raw, "--columns", "1,2", "--output", tmp_path / "corpus", "--valid-pairs"]
     assert heedful(*start, "3000") == 2
-    assert "--valid-pairs 3000: of 893 pairs at most half are put aside" in _error(capsys)
+    assert "--valid-pairs 3000: of 893 pairs at most half are put aside, so give at most 446" in _error(capsys)
     assert heedful(*start, "400") == 2
     assert "pairs share no text with each other; ask for fewer than 400" in _error(capsys)
     assert heedful(*start, "5", "--valid-tsv", raw) == 2
@@ -111,3 +112,14 @@ def test_the_page_says_where_the_text_that_was_put_aside_lies(
 
 def _error(capsys: pytest.CaptureFixture[str]) -> str:
     return " ".join(capsys.readouterr().err.split())
+
+
+def test_what_training_says_to_type_next_scores_the_pairs_that_were_put_aside(
+    raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus = prepared(raw, tmp_path / "my RUN", "--test-pairs", "20")
+    settings = ["--preset", "tiny", "--set", "training.steps=2", "--device", "cpu", "--threads", "1"]
+    assert heedful("train", corpus, "--output", tmp_path / "run", *settings) == 0
+    told = next(line for line in capsys.readouterr().err.splitlines() if line.startswith("  heedful evaluate"))
+    assert heedful(*shlex.split(told)[1:], "--resamples", "9") == 0
+    assert f"20 sentences of {corpus}/held-out/test.target" in capsys.readouterr().out

@@ -66,16 +66,24 @@ def two(target: str) -> list[str]:
             "good.en has 3 lines and {folder}/short.de has 2: the files of a pair must have the same number",
         ),
         (two("empty.de"), "good.en has 3 lines and {folder}/empty.de has 0"),
-        (two("latin1.de"), "latin1.de, line 2: not UTF-8: byte 0xfc at position 3 (--on-bad-line drop leaves such"),
+        (
+            two("latin1.de"),
+            "latin1.de, line 2: not UTF-8: byte 0xfc at position 3; if it is older Western text, iconv -f WINDOWS-1252 "
+            "-t UTF-8 converts it (--on-bad-line drop leaves such lines out)",
+        ),
         (two("utf16.de"), "utf16.de is UTF-16 text; heedful reads UTF-8 (iconv"),
         (two("cut.de.gz"), "cut.de.gz is cut short: the compressed data ends in the middle"),
         (two("plain.de.gz"), "plain.de.gz is damaged, or not compressed as its name says"),
         (two("blank.de"), "none of 3 pairs is left after cleaning: empty 3"),
         (["--source", "empty.en", "--target", "empty.de"], "empty.de is empty"),
-        (["--tsv", "one.tsv"], "one.tsv, line 2: 1 field where two with one tab between them are needed"),
+        (
+            ["--tsv", "one.tsv"],
+            "one.tsv, line 2: 1 field where two with one tab between them are needed; two files of one language each "
+            "are given as --source A --target B (--on-bad-line",
+        ),
         (["--tsv", "three.tsv"], "three.tsv, line 2: 3 fields where two"),
         (["--jsonl", "array.jsonl"], "array.jsonl, line 1: a JSON list where an object is needed"),
-        (["--jsonl", "lacks.jsonl"], 'lacks.jsonl, line 2: no field "target"; there are source'),
+        (["--jsonl", "lacks.jsonl"], 'lacks.jsonl, line 2: no field "target"; there are source; --source-field and'),
         (["--jsonl", "number.jsonl"], 'number.jsonl, line 1: field "target" is 5, not text'),
         ([], "nothing to prepare: give --source and --target, --tsv or --jsonl"),
         (["--source", "good.en"], "--source was given 1 times and --target 0 times"),

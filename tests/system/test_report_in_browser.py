@@ -73,6 +73,13 @@ def test_the_page_is_never_wider_than_the_window(page: Any, width: int, scheme: 
     assert brighter == ("none" if scheme == "light" else "brightness(1.9)")
 
 
+def test_on_a_phone_a_column_is_no_wider_than_its_cells_for_the_sake_of_its_head(page: Any) -> None:
+    head = page.locator("th", has_text="pairs removed")
+    wide = head.bounding_box()["width"]
+    page.set_viewport_size({"width": 390, "height": 900})
+    assert head.bounding_box()["width"] < 0.75 * wide
+
+
 def test_paper_is_white_whatever_the_screen(page: Any) -> None:
     page.emulate_media(color_scheme="dark", media="print")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"

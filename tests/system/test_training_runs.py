@@ -14,6 +14,7 @@ import torch
 from tests.commands import run_here
 from tests.training_toys import write_toy
 
+from heedful.cli.main import main
 from heedful.errors import CheckpointError, HeedfulError, TrainingError
 from heedful.presets import resolve
 from heedful.runs.checkpoints import read_checkpoint
@@ -77,6 +78,16 @@ def test_a_run_leaves_everything_that_is_documented(corpus: Path, tmp_path: Path
     assert "padded batches, fused attention (on cpu)" in seen[0].facts["attention"]
     assert isinstance(seen[-1], events.Ended)
     assert seen[-1].averaged == [4, 8, 12]
+
+
+@pytest.mark.parametrize(("own", "taken"), [(2, "8, 12"), (9, "4, 8, 12"), (1, "4, 8, 12")])
+def test_averaging_again_takes_as_many_checkpoints_as_the_run_does(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], own: int, taken: str
+) -> None:
+    run(corpus, tmp_path / "run", f"training.average_last={own}")
+    with pytest.raises(SystemExit, match="0"):
+        main(["average", str(tmp_path / "run")])
+    assert f"the mean of the checkpoints {taken} is in" in capsys.readouterr().out
 
 
 def test_validation_is_the_same_however_it_is_batched(corpus: Path, tmp_path: Path) -> None:

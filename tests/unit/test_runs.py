@@ -233,6 +233,15 @@ def test_the_command_gives_json_that_any_program_reads(tmp_path: Path, capsys: p
     assert run["best"] == {"step": 150, "metric": "bleu", "value": 31.5}
 
 
+def test_without_a_folder_the_runs_are_those_of_the_current_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path / "mine")
+    monkeypatch.chdir(tmp_path)
+    main_quietly("runs")
+    assert "\nmine " in capsys.readouterr().out
+
+
 def test_no_runs_and_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main_quietly("runs", str(tmp_path))
     assert capsys.readouterr().out.startswith("no runs below")

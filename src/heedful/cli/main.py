@@ -148,8 +148,15 @@ def _without_dashes(arguments: list[str]) -> Iterator[str]:
 
 def _mistyped(error: CycloptsError, name: str) -> str:
     """What is wrong with a command as it was typed, in our words where cyclopts speaks of its own parts."""
-    from cyclopts import MissingArgumentError, UnusedCliTokensError
+    from cyclopts import MissingArgumentError, UnknownOptionError, UnusedCliTokensError
 
+    if isinstance(error, UnknownOptionError) and any("--set" in one.names for one in error.argument_collection):
+        from heedful.config import full_names
+
+        typed = error.token.keyword or error.token.value
+        key = typed.partition("=")[0].lstrip("-").replace("-", "_")
+        if settings := full_names(key):
+            return f"Unknown option: {typed}. It is a setting: --set {settings[0]}=…"
     if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
         return f"more was given than it takes: {' '.join(error.unused_tokens)}"
     if isinstance(error, MissingArgumentError) and error.argument is not None:

@@ -57,23 +57,29 @@ def table_of(found: list[ListedModel]) -> Table:
     return table
 
 
-def average(run: Path, /, *, last: Annotated[int, whole_number(1, 100_000)] = 5, as_json: AsJson = False) -> None:
+def average(
+    run: Path, /, *, last: Annotated[int | None, whole_number(1, 100_000)] = None, as_json: AsJson = False
+) -> None:
     """Average a run's last checkpoints into RUN/averaged.
 
     The mean is better than any of its checkpoints. A finished run has done this already, with training.average_last.
 
     Args:
         run: The folder of the run.
-        last: How many checkpoints: the paper takes 5 for the base model and 20 for the big one.
+        last: How many checkpoints; when not given, training.average_last of the run, or 5 where that is 1, or all.
 
     Examples:
         heedful average run
         heedful average run --last 20
     """
-    from heedful.runs.checkpoints import write_average
+    from heedful.runs.checkpoints import scheduled_entries, write_average
 
-    if read_run(run).bundle:
+    description = read_run(run)
+    if description.bundle:
         raise HeedfulError(f"{run} is a model to give away: it has no checkpoints, and its weights are final")
+    if last is None:
+        own = description.config.training.average_last
+        last = min(own if own > 1 else 5, len(scheduled_entries(run)) or 1)
     steps, folder = write_average(run, last=last), run / AVERAGED
     said = f"the mean of the checkpoints {', '.join(f'{step:,}' for step in steps)} is in {folder}"
     print_result({"steps": steps, "folder": folder}, as_json=as_json, show=said)

@@ -14,14 +14,14 @@ from heedful.runs.lists import Run, runs_below
 _COLOURS = {"running": "green", "interrupted": "yellow", "failed": "red", "killed": "red"}
 
 
-def runs(folder: Path, /, *, as_json: AsJson = False) -> None:
+def runs(folder: Path = Path(), /, *, as_json: AsJson = False) -> None:
     """List the training runs below a folder: state, progress, loss, and the best validation so far.
 
     States: running, finished, interrupted (asked to stop), failed, killed (it says running, but its process is gone),
     bundle (`heedful bundle` made it) and unknown. A file that is broken is named below the list.
 
     Args:
-        folder: Where to look, as deep as it goes.
+        folder: Where to look, as deep as it goes; here when not given.
 
     Examples:
         heedful runs runs/

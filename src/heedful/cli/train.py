@@ -7,12 +7,14 @@ import shlex
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from heedful.cli.options import Configured, Device, Flag, Minutes, Overwrite, Threads
 from heedful.cli.terminal import say
 from heedful.config import Config
-from heedful.data.manifest import read_manifest
+from heedful.data.manifest import SIDES, read_manifest
 from heedful.errors import HeedfulError
+from heedful.prepare.held_out import HELD_OUT
 from heedful.presets import preset_named, resolve
 from heedful.runs.descriptions import RUN, read_run
 from heedful.tasks import TASKS
@@ -44,7 +46,7 @@ def train(
         data: The folder that `heedful prepare` made.
         output: The folder of the run: configuration, checkpoints, metrics, subwords.
         minutes: Train for so long. Without a preset, size, batches and schedule are fitted to that time and to this
-            machine; --config and --set still decide what they name.
+            machine; --config and --set still decide what they name, and --init what the size is.
         chosen.preset: Start from this preset; when neither this nor the file names one, from what --minutes fits, with
             --init from what that model is, else from `base`.
         resume: Go on from the last checkpoint of --output, with the run's own settings where no preset is named;
@@ -60,28 +62,30 @@ def train(
     """
     began = time.monotonic()
     preset = preset_named(chosen.preset, chosen.config)
-    otherwise = None
-    if init is not None:
+    otherwise = begun = None
+    if not preset and resume and (output / RUN).exists():
+        otherwise = read_run(output).config
+    elif init is not None:
         from heedful.runs.saved import config_of
 
-        otherwise = config_of(init)
-    elif not preset and resume and (output / RUN).exists():
-        otherwise = read_run(output).config
+        otherwise = begun = config_of(init)
     config, settings = None, (*((f"training.minutes={minutes}",) if minutes else ()), *chosen.set_)
-    if preset or otherwise or not minutes:
+    if preset or not minutes or (otherwise and not begun):
         config = resolve(name=preset, file=chosen.config, settings=settings, otherwise=otherwise)
     import torch
 
     from heedful.cli.training_display import TrainingDisplay
     from heedful.search.model_search import greedy_translations
     from heedful.training.loop import train as run_training
-    from heedful.training.setup import Task
+    from heedful.training.setup import Task, require_new
 
     if threads is not None:
         torch.set_num_threads(threads)
     is_fitted = config is None
+    if is_fitted:
+        require_new(output, overwrite=overwrite)  # before steps are timed
     task = Task(
-        config=config or _fitted(data, minutes or 0, chosen, device=device, began=began, quiet=quiet),
+        config=config or _fitted(data, minutes or 0, chosen, begun, device=device, began=began, quiet=quiet),
         data=data,
         run=output,
         preset=preset,
@@ -95,13 +99,25 @@ def train(
     on = ["--device", device] if device != "auto" else []
     on += ["--threads", str(threads)] if threads is not None else []
     again = shlex.join(["heedful", "train", str(data), "--output", str(output), *on, "--resume"])
-    with TrainingDisplay(quiet=quiet, again=again, uses=TASKS[read_manifest(data).task].uses) as display:
+    with TrainingDisplay(quiet=quiet, again=again, **_next(data)) as display:
         run_training(task, report=display, translate=greedy_translations)
     if display.interrupted:
         raise SystemExit(130)  # what waits for a finished model must not go on
 
 
-def _fitted(data: Path, minutes: float, chosen: Configured, *, device: str, began: float, quiet: bool) -> Config:
+def _next(data: Path) -> dict[str, Any]:
+    """What to do with the model, and the text that was put aside for that."""
+    manifest = read_manifest(data)
+    found: dict[str, Any] = {"uses": TASKS[manifest.task].uses}
+    source, reference = (f"{HELD_OUT}/test.{side}" for side in SIDES)
+    if {source, reference} <= manifest.files.keys():
+        found["text"] = shlex.join(["--source", str(data / source), "--reference", str(data / reference)])
+    return found
+
+
+def _fitted(
+    data: Path, minutes: float, chosen: Configured, begun: Config | None, *, device: str, began: float, quiet: bool
+) -> Config:
     """What suits the time and this machine, said before it is begun."""
     from heedful.planning.fit import FEW_STEPS, fitted_run
     from heedful.training.setup import training_device
@@ -109,9 +125,9 @@ def _fitted(data: Path, minutes: float, chosen: Configured, *, device: str, bega
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise HeedfulError("--minutes fits a run to one process: with several, give --preset too")
     options = {"device": training_device(device), "file": chosen.config, "settings": chosen.set_, "began": began}
-    found = fitted_run(data, minutes=minutes, **options)
+    found = fitted_run(data, minutes=minutes, begun=begun, **options)
     say(f"fitted to {minutes:g} minutes here: {found.about}", quiet=quiet)
-    if found.steps < FEW_STEPS:
+    if found.steps < FEW_STEPS and not begun:
         say(f"note: in fewer than {FEW_STEPS:,} steps a model hardly begins to translate: give it more minutes")
     return found.config
 

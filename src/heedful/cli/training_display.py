@@ -28,7 +28,7 @@ from heedful.config import TrainingConfig
 from heedful.evaluation.translation_scores import perplexity
 from heedful.report.charts import duration_text
 from heedful.runs.metrics import TrainLine, ValidationLine
-from heedful.tasks import TRANSLATION
+from heedful.tasks import TEXT_TO_SCORE, TRANSLATION
 from heedful.training import events
 
 REFRESH = 0.2
@@ -44,11 +44,13 @@ _NARROWEST_BAR, _WIDEST_BAR = 8, 40
 class TrainingDisplay:
     """Prints what a run reports."""
 
-    def __init__(self, *, quiet: bool, again: str = "", uses: Sequence[str] = TRANSLATION.uses) -> None:
+    def __init__(
+        self, *, quiet: bool, again: str = "", uses: Sequence[str] = TRANSLATION.uses, text: str = TEXT_TO_SCORE
+    ) -> None:
         """``again``: the command that goes on with the run, to be shown to somebody who stopped it; ``uses``: what to
-        do with its model, as a `Task` says it."""
+        do with its model, as a `Task` says it; ``text``: the options that name a text to score it on."""
         self._console: Console = console(stderr=True)
-        self._quiet, self._again, self._uses = quiet, again, uses
+        self._quiet, self._again, self._uses, self._text = quiet, again, uses, text
         self._live: Live | None = None
         self._updated = 0.0
         self._training = TrainingConfig()
@@ -225,8 +227,8 @@ class TrainingDisplay:
         if event.state == "interrupted":
             self._say(f"to go on:\n  {self._again}")
             return
-        uses = (f"  heedful {one.replace('RUN', run)}" for one in (*self._uses, "report RUN"))
-        self._say("\n".join(["what to type next:", *uses]))
+        uses = (one.replace("RUN", run).replace(TEXT_TO_SCORE, self._text) for one in (*self._uses, "report RUN"))
+        self._say("\n  heedful ".join(["what to type next:", *uses]))
 
     def _say(self, text: str, *, style: str | None = None) -> None:
         self._console.print(text, style=style, soft_wrap=True)

@@ -2,7 +2,8 @@
 
 The rule, for which docs/log.md has the runs. Short runs are won by steps: for some hundreds of them a model does not
 look at its source, whatever its size. So the largest size is taken that will see `_TOKENS_A_PARAMETER` target tokens
-for each of its parameters and that the text is not too small for. Batches are such that there are about `_STEPS` steps.
+for each of its parameters and that the text is not too small for. Batches are such that there are about `_STEPS` steps,
+whether the minutes end them or the epochs that a small text bears.
 The rate rises for a tenth of them and then falls in a straight line to nothing, which ends with the minutes
 (`Loop._foresee_end`); a few real steps are timed here for the rest.
 
@@ -49,6 +50,8 @@ _DROPOUT = ((40, 0.3), (16, 0.2), (4, 0.1), (0, 0.0))
 """From so many epochs on, so much. At two, 0.1 cost four BLEU, and at eight 0.2 more than two."""
 _PEAK = 0.512
 """The highest learning rate is this divided by d_model."""
+_FINE_PEAK = 0.1
+"""The same where a model begins with what another has learned, and should not lose it."""
 _VALIDATIONS, _CHECKPOINTS, _AVERAGED = 10, 25, 3
 _USED = 0.98
 """The share of the time that steps and validations are to take."""
@@ -92,6 +95,7 @@ class _Room:
     on_gpu: bool
     file: Path | None
     settings: tuple[str, ...]
+    begun: Config | None = None
 
     def resolved(self, fitted: Config) -> Config:
         """What is fitted with what was asked for laid over it."""
@@ -115,17 +119,19 @@ def fitted_run(
     device: torch.device | None,
     file: Path | None = None,
     settings: Sequence[str] = (),
+    begun: Config | None = None,
     flops_per_second: float = 0.0,
     began: float | None = None,
 ) -> Fit:
-    """The run that suits so many minutes; ``began``: when they began, as `time.monotonic` counts.
+    """The run that suits so many minutes; ``began``: when they began, as `time.monotonic` counts; ``begun``: what the
+    model is whose weights it begins with.
 
     Without a device, of a GPU elsewhere that computes so many ``flops_per_second``; nothing is timed.
     """
     began = time.monotonic() if began is None else began
     corpus = Corpus(data, verify=False)
-    room = _Room(corpus, 60 * minutes, device is None or device.type == "cuda", file, tuple(settings))
-    vocabularies, search = corpus.manifest.vocabularies, TASKS[corpus.manifest.task].search
+    room = _Room(corpus, 60 * minutes, device is None or device.type == "cuda", file, tuple(settings), begun)
+    vocabularies, search = corpus.manifest.vocabularies, (begun or TASKS[corpus.manifest.task]).search
     text = DataConfig(vocab_size=max(vocabularies.source.size, vocabularies.target.size))
     candidates = [room.resolved(Config(model=model, data=text, search=search)) for model in _models(room)]
     if device is not None:
@@ -145,7 +151,9 @@ def fitted_run(
 
 
 def _models(room: _Room) -> list[ModelConfig]:
-    """The sizes to choose from: one where its width was asked for."""
+    """The sizes to choose from: one where its width was asked for, or where it has its weights."""
+    if room.begun:
+        return [room.begun.model]
     given, _ = read_toml(room.file) if room.file else ({}, None)
     named = {*given, *(text.partition("=")[0].strip() for text in room.settings)}
     if "model.d_model" not in named:
@@ -178,6 +186,7 @@ def _chosen(room: _Room, candidates: list[Config], flops_per_second: float) -> C
 
 def _with_batches(room: _Room, config: Config, *, tokens: float) -> Config:
     """The batches of a run that sees so many target tokens in all, and the dropout of that many epochs."""
+    tokens = min(tokens, _MOST_EPOCHS * room.corpus.lengths.totals[1])
     size = min(_MOST_TOKENS, max(_FEWEST_TOKENS, round(tokens / _STEPS / 256) * 256))
     longest = [room.corpus.lengths.longest]
     if "valid" in room.corpus.manifest.splits:
@@ -205,13 +214,14 @@ def _scheduled(room: _Room, config: Config, *, tokens_per_second: float, seconds
         raise PlanError([f"--minutes {room.seconds / 60:g}: a step takes {step_seconds:.2g} s here; give it more time"])
     steps = min(steps, _MOST_EPOCHS * an_epoch)
     warmup = max(1, steps // 10)
+    peak = _FINE_PEAK if room.begun and not training.only else _PEAK
     fitted = TrainingConfig(
         steps=min(round((2 if room.on_gpu else _FASTER) * steps), _MOST_EPOCHS * an_epoch),  # the minutes end it
         minutes=round(seconds / 60, 2),
         source_tokens=training.source_tokens,
         target_tokens=training.target_tokens,
         warmup_steps=warmup,
-        learning_rate_scale=round(_PEAK / config.model.d_model * (config.model.d_model * warmup) ** 0.5, 3),
+        learning_rate_scale=round(peak / config.model.d_model * (config.model.d_model * warmup) ** 0.5, 3),
         decay="linear",
         validation_steps=max(1, steps // looks),
         checkpoint_minutes=round(seconds / 60 / _CHECKPOINTS, 2) if room.on_gpu else 0.0,

@@ -21,7 +21,7 @@ from heedful.errors import TextError
 from heedful.prepare.gathering import Gathered, Spool, SpoolBlock
 from heedful.prepare.request import Request
 
-_FOLDER = "held-out"
+HELD_OUT = "held-out"
 _SPARE = 4
 """Pairs that are looked at for each one that is wanted: some share a text with one that was drawn before."""
 
@@ -51,7 +51,7 @@ class HeldOut:
     def report(self) -> dict[str, object]:
         """What was put aside, with the file that holds each side."""
         splits = {
-            split: {"pairs": sum(map(len, blocks))} | {side: f"{_FOLDER}/{split}.{side}" for side in SIDES}
+            split: {"pairs": sum(map(len, blocks))} | {side: f"{HELD_OUT}/{split}.{side}" for side in SIDES}
             for split, blocks in self.blocks.items()
         }
         return {**splits, "alike": self.alike}
@@ -63,7 +63,7 @@ def hold_out(request: Request, gathered: Gathered, kept: np.ndarray, *, drawn_fr
     wanted, there = sum(pairs.values()), int(drawn_from.sum())
     if 2 * wanted > there:
         options = " and ".join(f"--{split}-pairs {count}" for split, count in pairs.items() if count)
-        raise TextError(f"{options}: of {there:,} pairs at most half are put aside")
+        raise TextError(f"{options}: of {there:,} pairs at most half are put aside, so give at most {there // 2:,}")
     drawn = _drawn(gathered.spool, drawn_from, wanted=wanted, seed=request.seed)
     if len(drawn) < wanted:
         raise TextError(f"only {len(drawn):,} pairs share no text with each other; ask for fewer than {wanted:,}")
@@ -77,11 +77,11 @@ def hold_out(request: Request, gathered: Gathered, kept: np.ndarray, *, drawn_fr
 
 def write_text(folder: Path, held_out: HeldOut) -> list[str]:
     """Write the text of both sides of each split, a pair a line; returns the files' names."""
-    (folder / _FOLDER).mkdir()
+    (folder / HELD_OUT).mkdir()
     names: list[str] = []
     for split, side in itertools.product(held_out.blocks, SIDES):
         lines = (text for block in held_out.blocks[split] for text in block.texts[side])
-        names.append(f"{_FOLDER}/{split}.{side}")
+        names.append(f"{HELD_OUT}/{split}.{side}")
         (folder / names[-1]).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
     return names
 

@@ -31,6 +31,12 @@ BOUNDS: dict[str, Rule] = {
     "seed": Rule("", at_least=0, at_most=2**63 - 1),
 }
 """What each number may be; of `augment`, each of its numbers."""
+_CURES = {
+    "1 field where": "two files of one language each are given as --source A --target B",
+    'no field "': "--source-field and --target-field name others",
+    "not UTF-8": "if it is older Western text, iconv -f WINDOWS-1252 -t UTF-8 converts it",
+}
+"""By how the reason begins for which a line is bad: what helps where all lines are so."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +120,7 @@ class Request:
     @property
     def bad_line(self) -> BadLine:
         """What is done with a line that cannot be read."""
-        return refuse if self.on_bad_line == "error" else lambda *_: None
+        return _refuse_with_cure if self.on_bad_line == "error" else lambda *_: None
 
     def record(self) -> RequestRecord:
         """The request as the manifest keeps it."""
@@ -123,3 +129,8 @@ class Request:
         values |= {"exclude": tuple(map(str, self.exclude)), "augment": dict(self.augment), "tags": self.all_tags}
         values["tokenizer"] = None if self.tokenizer is None else str(self.tokenizer)
         return RequestRecord(**values)
+
+
+def _refuse_with_cure(path: Path, line: int, reason: str) -> None:
+    cures = (cure for beginning, cure in _CURES.items() if reason.startswith(beginning))
+    refuse(path, line, "; ".join([reason, *cures]))

@@ -216,7 +216,7 @@ def require_finite(weights: Mapping[str, Tensor], *, where: str) -> None:
 def as_stored(weights: Mapping[str, Tensor], storage: str) -> dict[str, Tensor]:
     """The weights as a file of this storage has them."""
     if storage not in _STORAGES:
-        raise CheckpointError(f"storage {storage}: must be one of {', '.join(_STORAGES)}")
+        raise CheckpointError(f"--storage {storage}: must be one of {', '.join(_STORAGES)}")
     require_finite(weights, where="the model")
     stored: dict[str, Tensor] = {}
     for name, value in weights.items():

@@ -62,7 +62,9 @@ def run_record(folder: Path, *, samples: int = 4) -> RunRecord:
     description, metrics = read_run(folder), read_metrics(folder)
     run = run_state(folder, description, metrics)
     problems = [*run.problems]
-    if not (folder / METRICS).exists():
+    if description.bundle:
+        problems.append(f"{folder} is a model to give away, which has no curves")
+    elif not (folder / METRICS).exists():
         problems.append(f"{folder} has no {METRICS} yet: there are no curves")
     corpus = None
     try:

@@ -193,14 +193,19 @@ def built_model(config: Config, corpus: Corpus, precision: Precision) -> Transfo
     return model.to(precision.device)
 
 
+def require_new(run: Path, *, overwrite: bool) -> None:
+    """Raise where a run is there that nobody said may go."""
+    if (run / RUN).exists() and not overwrite:
+        raise TrainingError(f"{run} is there already: --resume goes on with it, --overwrite starts anew")
+
+
 def claim_folder(prepared: Prepared, *, report: Reporter) -> Checkpoint | None:
     """Make the run folder, or check the one that is there; returns the newest checkpoint that can be gone on from."""
     task, corpus, world = prepared.task, prepared.batches.corpus, prepared.trainer.world
     resume = task.resume or world.restarts > 0
     if world.is_first:
         if (task.run / RUN).exists() and not resume:
-            if not task.overwrite:
-                raise TrainingError(f"{task.run} is there already: --resume goes on with it, --overwrite starts anew")
+            require_new(task.run, overwrite=task.overwrite)
             remove_run(task.run, corpus=task.data)
         if (task.run / RUN).exists():
             _require_same(task, corpus, report)
