@@ -51,7 +51,7 @@ def test_files_of_different_length_are_refused_with_both_counts(tmp_path: Path, 
 
 @pytest.mark.parametrize(
     ("line", "reason"),
-    [(b"one field", "1 field where two"), (b"a\tb\tc", "3 fields where two"), (b"", "1 field where")],
+    [(b"one field", "1 field where two"), (b"a\tb\tc", "3 fields where two")],
 )
 def test_a_tsv_line_without_exactly_two_fields_is_named(tmp_path: Path, line: bytes, reason: str) -> None:
     corpus = tsv(written(tmp_path, "t.tsv", b"a\tb\n" + line + b"\nc\td\n"))
@@ -60,11 +60,17 @@ def test_a_tsv_line_without_exactly_two_fields_is_named(tmp_path: Path, line: by
     assert pairs_of(corpus, on_bad_line=lambda *_: None) == [("a", "b"), (None, None), ("c", "d")]
 
 
+def test_an_empty_line_is_an_empty_pair_and_no_mistake(tmp_path: Path) -> None:
+    for own, content in ((tsv, "a\tb\n\n \nc\td\n\n"), (json_lines, '{"x": "a", "y": "b"}\n\n')):
+        path = written(tmp_path, "text", content.encode())
+        found = pairs_of(own(path) if own is tsv else json_lines(path, "x", "y"))
+        assert {*found} == {("a", "b"), ("", "")} | ({("c", "d")} if own is tsv else set())
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
         ("not json", "not JSON"),
-        ("", "not JSON"),
         ('["a", "b"]', "a JSON list where an object is needed"),
         ("3", "a JSON int where an object is needed"),
         ('{"en": "a"}', 'no field "de"; there are en'),

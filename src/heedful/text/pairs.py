@@ -104,7 +104,8 @@ def _pairs_of_lines(
     for lines in in_background(line_blocks(path, on_bad_line=on_bad_line)):
         block = PairBlock(first, [], [])
         for number, line in enumerate(lines, start=first):
-            pair = (None, None) if line is None else pair_of(line)
+            # An empty line is an empty pair, which cleaning counts.
+            pair = (None, None) if line is None else pair_of(line) if line.strip() else ("", "")
             if isinstance(pair, str):
                 on_bad_line(path, number, pair)
                 pair = (None, None)
