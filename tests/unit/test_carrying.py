@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.text.capitals import case_of, in_case, in_sentence_case, shouted
-from heedful.text.carrying import Passage, passage, pieces_of, put_back
+from heedful.text.carrying import Passage, passage, pieces_of
 from heedful.text.markup import markup
 from heedful.text.numbers import differing_numerals
 from heedful.text.profile import Profile, Side
+from heedful.text.putting_back import put_back
 from heedful.text.sentences import layout
 
 ENGLISH = Side({"a": 9}, {"the": 9, "I": 8, "Tom": 5, "best": 3, "way": 2, "and": 2, "see": 2, "home": 2, "to": 2}, 0.5)

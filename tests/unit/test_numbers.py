@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.text.carrying import passage, put_back
+from heedful.text.carrying import passage
 from heedful.text.numbers import Languages, is_spelled, numbers_of, numerals, restyled, written, wrong_numbers
 from heedful.text.profile import Profile, Side
+from heedful.text.putting_back import put_back
 from heedful.text.second_try import wrong
 
 EN_DE: Languages = ("en", "de")
