@@ -193,6 +193,25 @@ def test_capitals_and_titles_are_given_as_sentences_are_written() -> None:
     assert in_sentence_case("«ÄRGER» UND 5 TAGE", str) == "«Ärger» und 5 tage"
 
 
+@pytest.mark.parametrize(
+    ("text", "said", "expected"),
+    [
+        ("Geburtsdatum", "date of birth", "Date of birth"),
+        ("„Haben Sie <b>Zeit</b>?“", "“do you have time?”", "“Do you <b>have</b> time?”"),
+        ("danke", "thanks", "thanks"),
+        ("5 Tage", "five days", "five days"),
+        ("{0} Dateien", "files X1", "files {0}"),
+        ("Neues iPhone ls", "iPhone and more", "iPhone and more"),
+        ("Befehl ls", "ls command", "ls command"),
+    ],
+)
+def test_a_translation_begins_with_a_capital_as_its_source_does(text: str, said: str, expected: str) -> None:
+    found = passage(text, PROFILE, languages=("de", "en"))
+    assert put_back(found, said, lambda: [((0, 8), (1, 3)), ((11, 16), (8, 12))]) == expected
+    assert not passage(text, PROFILE, languages=("de", None)).has_capital, "it may be no language at all"
+    assert not passage(text, Profile(ENGLISH, Side({}, {"small": 1}, 0.5), 0.0), languages=("de", "en")).has_capital
+
+
 def test_words_in_capitals_inside_a_sentence_are_read_and_come_back_in_capitals() -> None:
     english = Side({"a": 9}, dict.fromkeys(("please", "do", "not", "to", "thanks", "this", "the"), 9), 0.5)
     profile = Profile(english, english, 0.0, does_capitals=False)

@@ -16,6 +16,8 @@ from heedful.text.sentences import Span
 Case = Literal["capitals", "title"]
 
 _WORD = re.compile(r"[^\W\d_]+")
+_BEGINNING = re.compile(r"[\W_]*(([^\W\d_])[^\W_]*)")
+"""A text's first word, where it begins with a letter, and this letter."""
 _FEWEST_LETTERS = 4
 _FEWEST_TITLE_WORDS = 3
 _FEWEST_SHOUTED = 3
@@ -109,3 +111,22 @@ def in_case(sentence: str, case: Case, *, language: str | None) -> str:
     if language != "en":
         return sentence
     return re.sub(r"(?<![^\W_'’])[^\W\d_]{4,}", lambda word: word[0][:1].upper() + word[0][1:], sentence)
+
+
+def begins_with_capital(sentence: str) -> bool:
+    """Whether the first word of a sentence has a capital."""
+    first = _BEGINNING.match(sentence)
+    return first is not None and first[2].isupper()
+
+
+def begun(translation: str, source: str) -> str:
+    """The translation with a capital at its beginning, but for a word with one inside, or that the source has too.
+
+    >>> begun("“date of birth”", "„Geburtsdatum“"), begun("iPhone", "Das iPhone"), begun("ls", "Befehl ls")
+    ('“Date of birth”', 'iPhone', 'ls')
+    """
+    first = _BEGINNING.match(translation)
+    if first is None or not first[1].islower() or first[1] in re.findall(r"[^\W_]+", source):
+        return translation
+    raised, (begin, end) = first[2].upper(), first.span(2)
+    return translation[:begin] + raised + translation[end:] if len(raised) == 1 else translation

@@ -16,7 +16,7 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from heedful.text.capitals import Case, case_of, in_sentence_case, in_small_letters, shouted
+from heedful.text.capitals import Case, begins_with_capital, case_of, in_sentence_case, in_small_letters, shouted
 from heedful.text.numbers import Languages, written
 from heedful.text.profile import Profile
 from heedful.text.sentences import EMOJIS, Span
@@ -167,6 +167,8 @@ class Passage:
     """Whether there is anything to translate: not numbers and carried pieces alone."""
     alone: str = ""
     """What stands for it where there is not, if that is not the sentence itself."""
+    has_capital: bool = False
+    """Whether its translation begins with a capital, as it does itself."""
 
 
 def passage(
@@ -224,7 +226,9 @@ def passage(
             given = given[:begin] + in_small_letters(given[begin:end], usual) + given[end:]
     is_text = _is_text(given, ours, profile)
     alone = "" if is_text or alone == sentence else alone
-    return Passage(sentence, given, tuple(words), tuple(marks), case, tuple(loud), is_text, alone)
+    has_capital = None not in languages and profile is not None and bool(profile.target.forms)
+    has_capital = has_capital and begins_with_capital(given) and not NAME.match(given)
+    return Passage(sentence, given, tuple(words), tuple(marks), case, tuple(loud), is_text, alone, has_capital)
 
 
 def _is_text(given: str, names: Collection[str], profile: Profile | None) -> bool:

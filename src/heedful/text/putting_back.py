@@ -12,7 +12,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from heedful.text.capitals import in_case
+from heedful.text.capitals import begun, in_case
 from heedful.text.carrying import NAME, TAG, Passage
 from heedful.text.sentences import Span
 
@@ -33,6 +33,7 @@ def put_back(
     places of both. ``language``: that of the translation.
     """
     translation = in_case(translation, passage.case, language=language) if passage.case else translation
+    translation = begun(translation, passage.given) if passage.has_capital else translation
     if passage.shouted:
         came_from = functools.cache(came_from)
         translation = _shouted_too(passage, translation, came_from())
