@@ -20,12 +20,13 @@ from heedful.text.capitals import Case, begins_with_capital, case_of, in_sentenc
 from heedful.text.numbers import Languages, written
 from heedful.text.profile import Profile
 from heedful.text.sentences import EMOJIS, Span
+from heedful.text.usual_spelling import in_usual_spelling
 
 Known = Callable[[str], bool]
 """Whether a model has learned a character."""
 
 # What looks behind begins only where a run begins: no text, however strange, takes more than one look at each place.
-_CODE = re.compile(r"(?<!`)`{1,3}[^`\n]+`{1,3}")
+_CODE = re.compile(r"(?<![`\w])`{1,3}[^`\n]+`{1,3}")
 _WORDS = re.compile(
     r"(?:https?|ftp|file)://[^\s<>\"'“”«»`]*[^\s<>\"'“”«»`.,;:!?)\]}]|\bwww\.[^\s<>\"'“”«»`]*[^\s<>\"'“”«»`.,;:!?)\]}]"
     r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
@@ -44,13 +45,14 @@ _BETWEEN_DAYS = {"to": "bis", "and": "und", "or": "oder", "bis": "to", "und": "a
 TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)(?:\s[^<>]*)?(/?)>|&(?:[a-zA-Z]+|#\d+);")
 _EMOJIS = re.compile(EMOJIS)
 _PLAIN = {
-    **dict.fromkeys("’‘‛", "'"),
+    **dict.fromkeys("’‘‛´ʼ", "'"),
     **dict.fromkeys("“”„«»", '"'),
     **dict.fromkeys("—–‐‑−", "-"),
     **dict.fromkeys("\xad\u200b\u2060\ufeff", ""),
     "…": "...",
     "⁄": "/",
     "ﬁ": "fi",
+    "ẞ": "ẞ",
 }
 """What a character that a model does not know is replaced by rather than carried."""
 
@@ -195,9 +197,14 @@ def passage(
     marks: list[tuple[Piece, int]] = []
     taken = {*NAME.findall(sentence)}
     free = (name for name in map("X{}".format, itertools.count(1)) if name not in taken)
+
+    def learned(own: str) -> str:
+        own = plain(own, known)
+        return in_usual_spelling(own, profile.source, language=languages[0], length=length) if profile else own
+
     for piece in pieces_of(sentence, known, also=[*also, *weekdays(sentence, languages)]):
         begin, end = piece.span
-        given += plain(sentence[at:begin], known)
+        given += learned(sentence[at:begin])
         alone += sentence[at:begin] + (piece.put or piece.text)
         at = end
         put = piece.put or (written(piece.text, languages=languages) if piece.is_word else piece.text)
@@ -214,7 +221,7 @@ def passage(
             at = len(sentence) - len(sentence[at:].lstrip())
             alone += sentence[end:at]
         marks.append((replace(piece, text=put), len(given)))
-    given += plain(sentence[at:], known)
+    given += learned(sentence[at:])
     alone += sentence[at:]
     case, loud, ours = None, [], {name for name, _ in words}
     if profile is not None and profile.does_capitals is False:
