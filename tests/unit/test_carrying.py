@@ -225,6 +225,21 @@ def test_words_in_capitals_inside_a_sentence_are_read_and_come_back_in_capitals(
     assert shouted("Ok — PLEASE DO NOT: NOT", english.words) == [(5, 18)]
 
 
+def test_a_frequent_word_in_capitals_is_emphasis_by_itself_but_not_beside_code_nor_as_a_name() -> None:
+    english = Side({"a": 9}, dict.fromkeys(("not", "who", "now", "size", "new"), 9), 0.5)
+    profile = Profile(english, english, 0.0, does_capitals=False)
+
+    def length(word: str) -> int:
+        return 3 if word.isupper() and word != "WHO" else 1
+
+    assert passage("Do NOT do it NOW!", profile, length=length).given == "Do not do it now!"
+    for text in ("The WHO and NASA said", "Set MAX_SIZE to [SIZE], NOW: done", "Come to NEW YORK, he said"):
+        assert passage(text, profile, length=length).given == text
+    assert passage("Do NOT do it", profile).given == "Do NOT do it", "without subwords nothing is known"
+    rare = Side({"a": 9}, dict.fromkeys([*map(str, range(500)), "select"], 9), 0.5)
+    assert not rare.emphasises("SELECT", length)
+
+
 def test_where_nouns_have_capitals_a_sentence_of_nouns_is_no_title() -> None:
     german = Side(dict.fromkeys("äöüß", 1000), {"ist": 9, "die": 8, "Hauptstadt": 5, "Deutschlands": 4, "in": 3}, 0.5)
     text = "Berlin ist die Hauptstadt Deutschlands."

@@ -21,7 +21,9 @@ _BEGINNING = re.compile(r"[\W_]*(([^\W\d_])[^\W_]*)")
 _FEWEST_LETTERS = 4
 _FEWEST_TITLE_WORDS = 3
 _FEWEST_SHOUTED = 3
-"""Words in capitals one after the other, most of them common; two may be the US ARMY."""
+"""Words in capitals one after the other, most of them common; two may be the US ARMY, unless each is shouted alone."""
+_BESIDE_CODE = frozenset("#_-+*/=[](){}<>$%@&|:")
+"""What a word in capitals that is no emphasis may stand beside: [OPTION], MAX_SIZE, "ERROR: no space"."""
 
 
 def case_of(sentence: str, *, small: Collection[str] | None = None) -> Case | None:
@@ -71,11 +73,17 @@ def in_small_letters(text: str, usual_form: Callable[[str], str], *, keep: Colle
     return re.sub(r"[^\W_]+", lower, text)
 
 
-def shouted(sentence: str, common: Collection[str], *, keep: Collection[str] = ()) -> list[Span]:
-    """Where several words in capitals follow each other in a sentence that is written otherwise.
+def shouted(
+    sentence: str,
+    common: Collection[str],
+    *,
+    keep: Collection[str] = (),
+    alone: Callable[[str], bool] = lambda _: False,
+) -> list[Span]:
+    """Where words in capitals stand in a sentence that is written otherwise, several together or such as NOT.
 
     ``common``: words in small letters, of which most must be: NASA ESA JAXA is nothing to shout. ``keep``: words that
-    stay as they are.
+    stay as they are. ``alone``: whether a word is shouted where it has no others beside it.
 
     >>> shouted("Thanks, but PLEASE DO NOT REPLY to NASA.", {"please", "do", "not"})
     [(12, 31)]
@@ -89,8 +97,13 @@ def shouted(sentence: str, common: Collection[str], *, keep: Collection[str] = (
             runs[-1].append(word)
         else:
             runs.append([word])
-    long = [run for run in runs if len(run) >= _FEWEST_SHOUTED]
-    return [(run[0].start(), run[-1].end()) for run in long if _is_shouted([word[0] for word in run], common)]
+    spans = {(run[0].start(), run[-1].end()): [word[0] for word in run] for run in runs if run}
+    return [
+        (begin, end)
+        for (begin, end), run in spans.items()
+        if _is_shouted(run, common)
+        or (_BESIDE_CODE.isdisjoint({*sentence[begin - 1 : begin], *sentence[end : end + 1]}) and all(map(alone, run)))
+    ]
 
 
 def _is_shouted(run: list[str], common: Collection[str]) -> bool:

@@ -227,7 +227,8 @@ def passage(
     if profile is not None and profile.does_capitals is False:
         case = case_of(NAME.sub("", given), small=profile.source.small_words)
         usual = lambda word: profile.source.usual_form(word, length)  # noqa: E731
-        loud = [] if case else shouted(given, profile.source.words, keep=ours)
+        alone_too = lambda word: profile.source.emphasises(word, length)  # noqa: E731
+        loud = [] if case else shouted(given, profile.source.words, keep=ours, alone=alone_too)
         given = in_sentence_case(given, usual, keep=ours) if case else given
         for begin, end in loud:
             given = given[:begin] + in_small_letters(given[begin:end], usual) + given[end:]
