@@ -184,7 +184,49 @@ def test_names_that_are_almost_right(source: str, translation: str, expected: li
 
 
 @pytest.mark.parametrize(
-    "run", ["9", "9.", "9 ", "+9", "09-", "(0", "A9", "A-", "Ab ", "9A/", "$9", "9:30 ", "a", "9th"]
+    ("source", "expected"),
+    [
+        ("Copy report.pdf, my-file_v2.tar.gz and C:\\a\\b c.", ["report.pdf", "my-file_v2.tar.gz", "C:\\a\\b"]),
+        ("See /etc/hosts, ~/.bashrc, ../x or example.com/help; he/she, 1/2 or /this.",
+         ["/etc/hosts", "~/.bashrc", "../x", "example.com/help"]),
+        ("Go there.And back.Now", []),
+        ("max_value is _not_ a__b, @john_doe, --no-color, -- so, x--y",
+         ["max_value", "a__b", "@john_doe", "--no-color"]),
+        ("Delete file_20_3.txt", ["file_20_3.txt"]),
+    ],
+)  # fmt: skip
+def test_files_and_names_of_programs_that_are_others(source: str, expected: list[str]) -> None:
+    for translation in ("ganz anders", source.upper()):
+        assert [piece.text for piece in wrong(source, translation, languages=DE_EN, profile=None).pieces] == expected
+    assert not wrong(source, f"«{source}»", languages=DE_EN, profile=None).pieces
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        "9",
+        "9.",
+        "9 ",
+        "+9",
+        "09-",
+        "(0",
+        "A9",
+        "A-",
+        "Ab ",
+        "9A/",
+        "$9",
+        "9:30 ",
+        "a",
+        "9th",
+        "a_",
+        "_",
+        "a/",
+        "/",
+        "a.a",
+        "--a",
+        "@",
+        "C:\\",
+    ],
 )
 def test_no_text_however_strange_takes_long(run: str) -> None:
     text = run * (60_000 // len(run))

@@ -30,7 +30,8 @@ _CODE = re.compile(r"(?<![`\w])`{1,3}[^`\n]+`{1,3}")
 _WORDS = re.compile(
     r"(?:https?|ftp|file)://[^\s<>\"'“”«»`]*[^\s<>\"'“”«»`.,;:!?)\]}]|\bwww\.[^\s<>\"'“”«»`]*[^\s<>\"'“”«»`.,;:!?)\]}]"
     r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
-    r"|(?<![\w.-])(?:\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?|\d{1,2}\.\d{1,2}\.\d{4})(?![\w-])"
+    r"|(?<![\w.-])(?:\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?|\d{1,2}\.\d{1,2}\.(?:\d{4}|\d\d)"
+    r"|\d{1,2}\.[ \u00a0]\d{1,2}\.[ \u00a0]\d{4})(?![\w-]|\.\d)"
     r"|(?<![\w.,/'’′])\d{1,3}['’′]\s?\d{1,2}(?:\.\d+|½)?(?:[\"”″]|['’′]{2})(?!\w)"
     r"|(?<![\w./-])[\w./-]*(?:(?:\{\{[^{}\n]*\}\}|\$?\{[^{}\s]*\}"
     r"|%(?:\([^()\s]+\)|\d+\$)?[-+#0-9.]*(?:hh?|ll?|[jztL])?[sdifguxXc@](?![a-z])"
@@ -43,6 +44,7 @@ _DAYS = {
 """How weekdays are abbreviated."""
 _BETWEEN_DAYS = {"to": "bis", "and": "und", "or": "oder", "bis": "to", "und": "and", "oder": "or"}
 TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)(?:\s[^<>]*)?(/?)>|&(?:[a-zA-Z]+|#\d+);")
+_DAY = re.compile(r"(?<=[^\W\d_] )(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])(?:\.(?!\w|[\"'”“»)\]]*$))")
 _EMOJIS = re.compile(EMOJIS)
 _PLAIN = {
     **dict.fromkeys("’‘‛´ʼ", "'"),
@@ -91,17 +93,19 @@ def pieces_of(text: str, known: Known | None = None, *, also: Iterable[Piece] = 
 
 
 def _add(found: list[Piece], pieces: Iterable[Piece]) -> None:
-    """Add what does not overlap with what was found before; both are in order."""
-    pieces = [*pieces]
+    """Add what does not overlap with what was found before, which is in order."""
+    pieces = sorted(pieces, key=lambda piece: piece.span)
     if not pieces:  # as in most text
         return
     taken = [piece.span for piece in found]
     begins = [begin for begin, _ in taken]
+    reached = 0
     for piece in pieces:
         begin, end = piece.span
         following = bisect.bisect_left(begins, end)  # only the one before it can reach into this
-        if begin < end and (not following or taken[following - 1][1] <= begin):
+        if reached <= begin < end and (not following or taken[following - 1][1] <= begin):
             found.append(piece)
+            reached = end
     found.sort(key=lambda piece: piece.span)
 
 
@@ -141,6 +145,12 @@ def weekdays(text: str, languages: Languages) -> list[Piece]:
     found = re.finditer(rf"(?<![\w.-])(?:{day}\.(?:{between}{day}\.)+|{day}(?:{between}{day})+)(?!\w)", text)
     found = [match for match in found if not text.startswith("-", match.end())]
     return [Piece(match[0], match.span(), True, re.sub(r"[^\W\d_]+", other, match[0])) for match in found]
+
+
+def _days(text: str, languages: Languages) -> list[Piece]:
+    """German dates as 24.12., without the last full stop, which other languages do not write."""
+    found = _DAY.finditer(text) if languages[0] == "de" != languages[1] else ()
+    return [Piece(match[0], match.span(), True, match[0][:-1]) for match in found]
 
 
 def plain(text: str, known: Known | None) -> str:
@@ -202,7 +212,7 @@ def passage(
         own = plain(own, known)
         return in_usual_spelling(own, profile.source, language=languages[0], length=length) if profile else own
 
-    for piece in pieces_of(sentence, known, also=[*also, *weekdays(sentence, languages)]):
+    for piece in pieces_of(sentence, known, also=[*also, *weekdays(sentence, languages), *_days(sentence, languages)]):
         begin, end = piece.span
         given += learned(sentence[at:begin])
         alone += sentence[at:begin] + (piece.put or piece.text)

@@ -1,8 +1,8 @@
-"""What a translation got wrong of numbers and names, so that they are carried in a second try.
+"""What a translation got wrong of numbers, names and code, so that they are carried in a second try.
 
-A number that is lost, changed or said twice, an amount with another currency, a name that is spelled almost right: the
-sentence is translated once more with a name in its place (`heedful.text.carrying`). What is right costs nothing. This
-module knows no model.
+A number that is lost, changed or said twice, an amount with another currency, a name that is spelled almost right, a
+file or a name of a program that is another: the sentence is translated once more with a name in its place
+(`heedful.text.carrying`). What is right costs nothing. This module knows no model.
 """
 
 from __future__ import annotations
@@ -19,6 +19,17 @@ from heedful.text.sentences import Span
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’](?!s\b)[^\W\d_]+)*")
 _NUMBER = re.compile(r"\b([Nn][Oo])\.\s?(\d\w*(?:[./-]\w+)*)")
+_ENDINGS = (
+    r"(?i:pdf|docx?|xlsx?|pptx?|odt|txt|csv|json|xml|ya?ml|toml|html?|css|js|py|java|cpp|sh|sql|md|ini|conf|cfg|log|bak|"
+    r"png|jpe?g|gif|svg|mp[34]|zip|gz|exe|dll|com|org|net|de|ch|eu|io)"
+)
+"""Of files and hosts: what stands before any other may be the end of a sentence that no space follows."""
+_CODE = re.compile(
+    r"(?<![\w./\\-])(?:[A-Za-z]:\\|(?:~|\.\.?)/|/(?=[\w.-]+/))[\w./\\+-]*\w"
+    rf"|(?<![\w./-])[\w-]+(?:\.[\w-]+)*\.{_ENDINGS}(?![\w-]|\.\w)(?:/[\w./?=&%#+-]*\w)?"
+    r"|(?<![\w./-])@?[^\W_]+(?:_+[^\W_]+)+|(?<!\S)--[a-z]+(?:-[a-z]+)*(?![\w-])"
+)
+"""Files, hosts, names as max_value and @max_muster, and options: none of it is translated."""
 _NO, _NEIN = re.compile(r"\bno\b(?!\.\s?\d)", re.IGNORECASE), re.compile(r"\bnein\b", re.IGNORECASE)
 _AFTER_NUMBER = re.compile(r"\s(?!(?:is|was|has|had|will|can|must|of|in|on|at|for|to|from|and|or)\b)[a-z]")
 """What counts follows: No. 5 people came."""
@@ -41,14 +52,17 @@ class Wrong:
 
 
 def wrong(source: str, translation: str, *, languages: Languages, profile: Profile | None) -> Wrong:
-    """The numbers and names of a sentence that its translation got wrong.
+    """The numbers, names and code of a sentence that its translation got wrong.
 
     >>> found = wrong("It cost $1,299 then.", "Es kostete 1.29 $.", languages=("en", "de"), profile=None)
     >>> [(piece.text, piece.put) for piece in found.pieces]
     [('$1,299', '1.299 $')]
     """
     numbers, added = wrong_numbers(source, translation, languages=languages)
-    references = list(_denied_numbers(source, translation)) if languages == ("en", "de") else []
+    references = [
+        Piece(match[0], match.span(), True) for match in _CODE.finditer(source) if match[0] not in translation
+    ]
+    references += _denied_numbers(source, translation) if languages == ("en", "de") else []
     inside = {place for piece in references for place in range(*piece.span)}
     pieces = [
         Piece(
