@@ -199,6 +199,9 @@ def test_capitals_and_titles_are_given_as_sentences_are_written() -> None:
     assert [case_of(text) for text in ("OK", "STOP!", "A", "你好", "123", "Tom Met Mary Today")] == [
         None, "capitals", None, None, None, "title"]  # fmt: skip
     assert passage("Ask Anna Baker now", PROFILE).given == "Ask Anna Baker now", "no word has a capital that it lacks"
+    assert passage("The NASA Way to See U.S. iPhone 5G", PROFILE).given == "The NASA way to see U.S. iPhone 5G"
+    assert passage("THE NASA WAY", PROFILE).given == "The nasa way", "in capitals nothing tells it from other words"
+    assert passage("The Best Richard", PROFILE, length=len).given == "The best Richard", "it may be a name"
     german = Side({}, {"das": 9, "ist": 8, "Haus": 5, "treffen": 3, "Tag": 2}, 0.5)
     title = "Das Treffen ist am Haus"
     assert passage(title, Profile(german, german, 0.0, does_capitals=False)).given == title, "German has no titles"

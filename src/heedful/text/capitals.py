@@ -38,12 +38,22 @@ def case_of(sentence: str, *, small: Collection[str] | None = None) -> Case | No
     if all(map(str.isupper, words)) and sum(map(len, words)) >= _FEWEST_LETTERS:
         return "capitals"
     long = [word for word in words if len(word) > 3]
-    if len(words) >= _FEWEST_TITLE_WORDS <= len(long) + 1 and long and all(map(str.istitle, [words[0], *long])):
+    if len(words) >= _FEWEST_TITLE_WORDS <= len(long) + 1 and long and not any(map(str.islower, [words[0], *long])):
         telling = (
             words[1:] if small is None else [word for word in words[1:] if word.istitle() and word.lower() in small]
         )
         return "title" if telling else None
     return None
+
+
+def unlike_titles(title: str) -> set[str]:
+    """The words of a title that are written so everywhere: NASA, iPhone, the letters of U.S.
+
+    >>> sorted(unlike_titles("NASA Shows a U.S. iPhone 5G for Vitamin C in a Movie"))
+    ['5G', 'C', 'NASA', 'S', 'U', 'iPhone']
+    """
+    words = re.findall(r"[^\W_]+", title)
+    return {word for word in words if any(map(str.isupper, word[1:])) or (len(word) == 1 and word not in {"A", "a"})}
 
 
 def in_sentence_case(sentence: str, usual_form: Callable[[str], str], *, keep: Collection[str] = ()) -> str:

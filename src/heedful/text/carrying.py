@@ -16,7 +16,15 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from heedful.text.capitals import Case, begins_with_capital, case_of, in_sentence_case, in_small_letters, shouted
+from heedful.text.capitals import (
+    Case,
+    begins_with_capital,
+    case_of,
+    in_sentence_case,
+    in_small_letters,
+    shouted,
+    unlike_titles,
+)
 from heedful.text.numbers import Languages, written
 from heedful.text.profile import Profile
 from heedful.text.sentences import EMOJIS, Span
@@ -239,7 +247,8 @@ def passage(
         usual = lambda word: profile.source.usual_form(word, length)  # noqa: E731
         alone_too = lambda word: profile.source.emphasises(word, length)  # noqa: E731
         loud = [] if case else shouted(given, profile.source.words, keep=ours, alone=alone_too)
-        given = in_sentence_case(given, usual, keep=ours) if case else given
+        kept = ours | unlike_titles(given) if case == "title" else ours
+        given = in_sentence_case(given, usual, keep=kept) if case else given
         for begin, end in loud:
             given = given[:begin] + in_small_letters(given[begin:end], usual) + given[end:]
     is_text = _is_text(given, ours, profile)

@@ -73,11 +73,11 @@ class Side:
         """How a word in small letters is written in the middle of a sentence.
 
         ``length``: the number of subwords of a word. Of one that is not frequent the form that takes fewer was seen
-        more often: Waschmaschine, not waschmaschine.
+        more often: Waschmaschine, not waschmaschine; where both take as many it may be a name.
         """
         if length is None or word in self.words:
             return self.forms.get(word, word)
-        return min((word, word.capitalize()), key=length)
+        return min((word.capitalize(), word), key=length)
 
     def emphasises(self, word: str, length: Callable[[str], int] | None = None) -> bool:
         """Whether a word in capitals must be emphasis: frequent in small letters, and in capitals of many subwords.
