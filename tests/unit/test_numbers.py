@@ -183,6 +183,17 @@ def test_names_that_are_almost_right(source: str, translation: str, expected: li
     )
 
 
+def test_units_that_are_lost() -> None:
+    def lost(source: str, translation: str) -> list[tuple[str, str | None]]:
+        found = wrong(source, translation, languages=DE_EN, profile=None).pieces
+        return [(piece.text, piece.put) for piece in found]
+
+    assert lost("200 g Mehl", "200 flour") == [("200 g", "200 g")]
+    assert lost("1,5 l und 30 m² Platz", "1.5 milk and 30 metres") == [("1,5 l", "1.5 l"), ("30 m²", "30 m²")]
+    assert lost("2 kg, 30m² und 2 t", "2 kilos, 30 square metres and 2 tons") == []
+    assert lost("20 l, 25 g/l, 33 g-Mol", "20 l, 25 and 33") == []
+
+
 @pytest.mark.parametrize(
     ("source", "expected"),
     [

@@ -62,6 +62,7 @@ def test_lines_and_whole_texts_can_be_asked_for() -> None:
 def test_tabs_separate_cells_but_not_inside_of_what_is_whole_nor_where_lines_are_asked_for() -> None:
     assert layout("1.\tName:\tTom. He\t\tcame.\n\t- a\t").sentences == ("Name:", "Tom.", "He", "came.", "a")
     assert layout('<a\thref="x">y</a>\tz', whole=[(0, 12)]).sentences == ('<a\thref="x">y</a>', "z")
+    assert layout("Name:     Tom    Age: 5\nOf   three").sentences == ("Name:", "Tom", "Age: 5", "Of   three")
     assert layout("a\tb\nc", split="lines").sentences == ("a\tb", "c")
 
 

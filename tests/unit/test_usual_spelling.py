@@ -37,6 +37,7 @@ def usual(text: str, language: str | None = "de") -> str:
         ("Bis 5. Mrz.", "Bis 5. März."),
         ("“Bis 5. Okt!”", "“Bis 5. Oktober!”"),
         ("Der Okt. und Mio. davon, 5 Sept", "Der Okt. und Mio. davon, 5 September"),
+        ("Die  neue   Steuer", "Die neue Steuer"),
         ("Wie geht`s `dir`?", "Wie geht's `dir`?"),
     ],
 )

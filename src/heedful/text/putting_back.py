@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
@@ -18,6 +19,9 @@ from heedful.text.sentences import Span
 
 _CLOSING = ".,;:!?)\"'”“"
 """What may stand at the end of a word without being part of it."""
+
+_MISREAD = re.compile("[\x80-\x9f]")
+"""What training text has instead of quotation marks where somebody read it as Latin-1."""
 
 
 def put_back(
@@ -33,7 +37,10 @@ def put_back(
     places of both. ``language``: that of the translation.
     """
     translation = in_case(translation, passage.case, language=language) if passage.case else translation
-    translation = begun(translation, passage.given) if passage.has_capital else translation
+    translation = _MISREAD.sub(_meant, translation)
+    if passage.has_capital:
+        translation = begun(translation, passage.given)
+        translation = translation.rstrip(",;") if passage.given[-1].isalnum() else translation
     if passage.shouted:
         came_from = functools.cache(came_from)
         translation = _shouted_too(passage, translation, came_from())
@@ -52,6 +59,10 @@ def put_back(
         result += translation[at:begin] + text
         at = end
     return result + translation[at:]
+
+
+def _meant(match: re.Match[str]) -> str:
+    return match[0].encode("latin-1").decode("cp1252", "ignore") or " "
 
 
 def _shouted_too(passage: Passage, translation: str, links: Sequence[tuple[Span, Span]]) -> str:

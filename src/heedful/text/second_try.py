@@ -1,8 +1,8 @@
 """What a translation got wrong of numbers, names and code, so that they are carried in a second try.
 
-A number that is lost, changed or said twice, an amount with another currency, a name that is spelled almost right, a
-file or a name of a program that is another: the sentence is translated once more with a name in its place
-(`heedful.text.carrying`). What is right costs nothing. This module knows no model.
+A number that is lost, changed or said twice, an amount with another currency or without its unit, a name that is
+spelled almost right, a file or a name of a program that is another: the sentence is translated once more with a name in
+its place (`heedful.text.carrying`). What is right costs nothing. This module knows no model.
 """
 
 from __future__ import annotations
@@ -30,6 +30,12 @@ _CODE = re.compile(
     r"|(?<![\w./-])@?[^\W_]+(?:_+[^\W_]+)+|(?<!\S)--[a-z]+(?:-[a-z]+)*(?![\w-])"
 )
 """Files, hosts, names as max_value and @max_muster, and options: none of it is translated."""
+_NAMES_OF_UNITS = {
+    "mg": "milli?gram", "g": "gram", "kg": "kilo", "ml": "millilit", "cl": "[cz]entilit", "l": "lit[er]", "t": "ton",
+    "m²": "square|quadrat", "km²": "square|quadrat", "m³": "cubic|kubik",
+}  # fmt: skip
+"""What else a translation may have for them."""
+_AMOUNT = re.compile(rf"(?<![\w.,/-])(\d+(?:[.,]\d+)*)([ \u00a0]?(?P<unit>{'|'.join(_NAMES_OF_UNITS)}))(?![\w²³/'’-])")
 _NO, _NEIN = re.compile(r"\bno\b(?!\.\s?\d)", re.IGNORECASE), re.compile(r"\bnein\b", re.IGNORECASE)
 _AFTER_NUMBER = re.compile(r"\s(?!(?:is|was|has|had|will|can|must|of|in|on|at|for|to|from|and|or)\b)[a-z]")
 """What counts follows: No. 5 people came."""
@@ -62,6 +68,7 @@ def wrong(source: str, translation: str, *, languages: Languages, profile: Profi
     references = [
         Piece(match[0], match.span(), True) for match in _CODE.finditer(source) if match[0] not in translation
     ]
+    references += _lost_units(source, translation, languages)
     references += _denied_numbers(source, translation) if languages == ("en", "de") else []
     inside = {place for piece in references for place in range(*piece.span)}
     pieces = [
@@ -77,6 +84,14 @@ def wrong(source: str, translation: str, *, languages: Languages, profile: Profi
     if profile is not None:
         pieces += [Piece(source[slice(*span)], span, True) for span in _wrong_names(source, translation, profile)]
     return Wrong(tuple(sorted(pieces, key=lambda piece: piece.span)), frozenset(added))
+
+
+def _lost_units(source: str, translation: str, languages: Languages) -> Iterator[Piece]:
+    """The amounts as 200 g and 30 m² of which the translation has another unit or none."""
+    for match in _AMOUNT.finditer(source):
+        unit = match["unit"]
+        if not re.search(rf"(?i:{_NAMES_OF_UNITS[unit]})|(?<![^\W\d_]){unit}(?!\w)", translation):
+            yield Piece(match[0], match.span(), True, written(match[1], languages=languages) + match[2])
 
 
 def _denied_numbers(source: str, translation: str) -> Iterator[Piece]:

@@ -111,8 +111,8 @@ def _spans(text: str, split: Split, whole: Sequence[Span]) -> Iterator[Span]:
             continue
         marks = _MARKS.match(text, begin, end)
         begin = marks.end() if marks else begin
-        # A tab separates cells, a name and its value, a command and its key.
-        tabs = [match.start() for match in re.finditer(r"\t", text[begin:end])]
+        # A tab separates cells, a name and its value, a command and its key; so do many spaces.
+        tabs = [match.start() for match in re.finditer(r"\t| {4,}", text[begin:end])]
         cells = [begin, *(begin + tab for tab in tabs), end]
         for cell, last in itertools.pairwise(cells):
             for stop in [*sentence_ends(text, cell, last), last]:

@@ -1,8 +1,8 @@
 """Text as people type it, in the spelling that a model has learned: Gruesse aus Muenchen, am 5. Dez., it`s.
 
 German umlauts and ß that were typed as ae, oe, ue and ss: of a word the frequent words of the training text and the
-subwords tell what is meant, of a sentence its other words. Abbreviations of months and millions beside a number, and an
-accent for an apostrophe. This module knows no model.
+subwords tell what is meant, of a sentence its other words. Abbreviations of months and millions beside a number, an
+accent for an apostrophe, and spaces for one. This module knows no model.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from heedful.text.profile import Side
 _WORD = re.compile(r"[^\W\d_]+")
 _TYPED = re.compile(r"(?<![aeq])ue|[ao]e", re.IGNORECASE)
 _UMLAUTS = {"a": "ä", "o": "ö", "u": "ü", "A": "Ä", "O": "Ö", "U": "Ü"}
+_SPACES = re.compile(r"(?<=\S) {2,}(?=\S)")
 _ACCENT = re.compile(r"(?<=[^\W\d_])`(?=[^\W\d_])")
 _LONG = {
     "en": "January February March April June July August September October November December",
@@ -33,7 +34,7 @@ _BESIDE_NUMBER = {
 
 def in_usual_spelling(text: str, side: Side, *, language: str | None, length: Callable[[str], int] | None) -> str:
     """A sentence in the spelling of its training text. ``length``: the number of subwords of a word."""
-    text = _ACCENT.sub("'", text)
+    text = _SPACES.sub(" ", _ACCENT.sub("'", text))
     if language not in _LONG:
         return text
     if any(map(str.isdigit, text)):
