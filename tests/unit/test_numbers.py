@@ -204,6 +204,7 @@ def test_units_that_are_lost() -> None:
         ("max_value is _not_ a__b, @john_doe, --no-color, -- so, x--y",
          ["max_value", "a__b", "@john_doe", "--no-color"]),
         ("Delete file_20_3.txt", ["file_20_3.txt"]),
+        ("RT @Anna: bit.ly/a1b, usw./etc. @ home", ["@Anna", "bit.ly/a1b"]),
     ],
 )  # fmt: skip
 def test_files_and_names_of_programs_that_are_others(source: str, expected: list[str]) -> None:

@@ -26,8 +26,8 @@ _ENDINGS = (
 """Of files and hosts: what stands before any other may be the end of a sentence that no space follows."""
 _CODE = re.compile(
     r"(?<![\w./\\-])(?:[A-Za-z]:\\|(?:~|\.\.?)/|/(?=[\w.-]+/))[\w./\\+-]*\w"
-    rf"|(?<![\w./-])[\w-]+(?:\.[\w-]+)*\.{_ENDINGS}(?![\w-]|\.\w)(?:/[\w./?=&%#+-]*\w)?"
-    r"|(?<![\w./-])@?[^\W_]+(?:_+[^\W_]+)+|(?<!\S)--[a-z]+(?:-[a-z]+)*(?![\w-])"
+    rf"|(?<![\w./-])[\w-]+(?:\.[\w-]+)*\.(?:{_ENDINGS}(?![\w-]|\.\w)|[a-z]+(?=/\w))(?:/[\w./?=&%#+-]*\w)?"
+    r"|(?<![\w./-])@?[^\W_]+(?:_+[^\W_]+)+|(?<![\w@/.-])@[^\W\d_]\w+|(?<!\S)--[a-z]+(?:-[a-z]+)*(?![\w-])"
 )
 """Files, hosts, names as max_value and @max_muster, and options: none of it is translated."""
 _NAMES_OF_UNITS = {
