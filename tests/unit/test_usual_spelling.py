@@ -12,7 +12,9 @@ from heedful.text.usual_spelling import in_usual_spelling
 
 GERMAN = Side(
     dict.fromkeys("äöüß", 1000),
-    dict.fromkeys(("ich", "möchte", "für", "Steuer", "neue", "ist", "groß", "aus", "die", "Straße", "Grüße"), 9),
+    dict.fromkeys(
+        ("ich", "möchte", "für", "Steuer", "neue", "ist", "groß", "aus", "die", "Straße", "Grüße", "Maße"), 9
+    ),
     0.5,
 )
 SUBWORDS = {"Michael": 2, "Michäl": 1, "Kaese": 4, "Käse": 1, "Poet": 1, "Pöt": 3, "Israel": 3, "Isräl": 3}
@@ -32,6 +34,7 @@ def usual(text: str, language: str | None = "de") -> str:
         ("Die neue Steuer, Joachim Quelle", "Die neue Steuer, Joachim Quelle"),
         ("Fuer wen? Für dich.", "Fuer wen? Für dich."),
         ("Die Strasse ist gross, Grüsse!", "Die Straße ist groß, Grüße!"),
+        ("Die Masse ist gross", "Die Masse ist groß"),
         ("Das Maß der Strasse", "Das Maß der Strasse"),
         ("Am 5. Dez. 2019 um 3 Mio. € mehr.", "Am 5. Dezember 2019 um 3 Millionen € mehr."),
         ("Bis 5. Mrz.", "Bis 5. März."),

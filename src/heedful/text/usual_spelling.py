@@ -15,6 +15,8 @@ from heedful.text.profile import Side
 _WORD = re.compile(r"[^\W\d_]+")
 _TYPED = re.compile(r"(?<![aeq])ue|[ao]e", re.IGNORECASE)
 _UMLAUTS = {"a": "ä", "o": "ö", "u": "ü", "A": "Ä", "O": "Ö", "U": "Ü"}
+_BOTH = frozenset(("masse", "massen", "busse", "bussen"))
+"""Words with ss that are others with ß."""
 _SPACES = re.compile(r"(?<=\S) {2,}(?=\S)")
 _ACCENT = re.compile(r"(?<=[^\W\d_])`(?=[^\W\d_])")
 _LONG = {
@@ -66,7 +68,7 @@ def _with_umlauts(text: str, side: Side, length: Callable[[str], int]) -> str:
         frequent = {other.lower(), with_sharp_s(other).lower()} & side.words
         return bool(frequent) or subwords(other) + (not word.islower()) < subwords(word)
 
-    strange = {word for word in _WORD.findall(text) if word.lower() not in side.words}
+    strange = {word for word in _WORD.findall(text) if word.lower() not in side.words and word.lower() not in _BOTH}
     other = {word: with_umlauts(word) for word in strange if _TYPED.search(word)}
     if any(one in "äöü" for one in text.lower()) or not any(is_meant(*both) for both in other.items()):
         other.clear()
