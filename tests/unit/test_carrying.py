@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.text.capitals import case_of, in_case, in_sentence_case, shouted
-from heedful.text.carrying import Passage, passage, pieces_of, put_back
+from heedful.text.carrying import Passage, passage, pieces_of
 from heedful.text.markup import markup
 from heedful.text.numbers import differing_numerals
 from heedful.text.profile import Profile, Side
+from heedful.text.putting_back import put_back
 from heedful.text.sentences import layout
 
 ENGLISH = Side({"a": 9}, {"the": 9, "I": 8, "Tom": 5, "best": 3, "way": 2, "and": 2, "see": 2, "home": 2, "to": 2}, 0.5)
@@ -40,6 +41,7 @@ def known(character: str) -> bool:
         ("1 < 2 and 3 > 2", []),
         ("From 2026-11-16 to 2026-11-17T08:30, not 2026-11 or 12-2026-11-16.", ["2026-11-16", "2026-11-17T08:30"]),
         ("On 16.11.2026, not 6.11. or 1.250.000 or 1.1.1.2026.", ["16.11.2026"]),
+        ("On 3.5.24, 03. 05. 2024, not 3. 5. or 1.2.345 or 1.2.34.5", ["3.5.24", "03. 05. 2024"]),
         ("A 6'2\" man, 6’ 2½”, not 5'000 or 'in 5'.", ["6'2\"", "6’ 2½”"]),
         ("Run `a b. c` now", ["`a b. c`"]),
         ("Hi 👩‍👩‍👧🏽 and 🇩🇪❤️!", ["👩‍👩‍👧🏽", "🇩🇪❤️"]),
@@ -150,6 +152,17 @@ def test_weekdays_that_stand_together_are_written_as_the_other_language_does(
     assert (found.is_text, found.alone) == ((False, expected) if given_ == "X1" else (True, ""))
 
 
+def test_german_days_of_a_month_are_carried_without_their_last_full_stop() -> None:
+    def given(text: str, *languages: str) -> tuple[str, list[str]]:
+        found = passage(text, languages=(languages[0], languages[1]))
+        return found.given, [put for _, put in found.words]
+
+    assert given("Vom 24.12. bis 2.1. zu.", "de", "en") == ("Vom X1 bis X2 zu.", ["24.12", "2.1"])
+    assert given("Wir kommen am 17.3.", "de", "en") == ("Wir kommen am 17.3.", [])
+    assert given("1.2. Die Version von 24.13. an", "de", "en")[1] == []
+    assert given("Use version 2.1. for it", "en", "de")[1] == []
+
+
 @given(TEXTS, st.booleans(), st.lists(st.sampled_from(["ja", "nein.", "X1", "X2"]), max_size=6).map(" ".join))
 def test_every_piece_comes_back_exactly_once_whatever_the_model_says(text: str, names: bool, said: str) -> None:
     pieces = pieces_of(text, known)
@@ -188,10 +201,35 @@ def test_capitals_and_titles_are_given_as_sentences_are_written() -> None:
     assert [case_of(text) for text in ("OK", "STOP!", "A", "你好", "123", "Tom Met Mary Today")] == [
         None, "capitals", None, None, None, "title"]  # fmt: skip
     assert passage("Ask Anna Baker now", PROFILE).given == "Ask Anna Baker now", "no word has a capital that it lacks"
+    assert passage("The NASA Way to See U.S. iPhone 5G", PROFILE).given == "The NASA way to see U.S. iPhone 5G"
+    assert passage("THE NASA WAY", PROFILE).given == "The nasa way", "in capitals nothing tells it from other words"
+    assert passage("The Best Richard", PROFILE, length=len).given == "The best Richard", "it may be a name"
     german = Side({}, {"das": 9, "ist": 8, "Haus": 5, "treffen": 3, "Tag": 2}, 0.5)
     title = "Das Treffen ist am Haus"
     assert passage(title, Profile(german, german, 0.0, does_capitals=False)).given == title, "German has no titles"
     assert in_sentence_case("«ÄRGER» UND 5 TAGE", str) == "«Ärger» und 5 tage"
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "expected"),
+    [
+        ("Geburtsdatum", "date of birth", "Date of birth"),
+        ("„Haben Sie <b>Zeit</b>?“", "“do you have time?”", "“Do you <b>have</b> time?”"),
+        ("danke", "thanks", "thanks"),
+        ("Ja", "yes,", "Yes"),
+        ("Ja,", "yes,", "Yes,"),
+        ("Er", "\x84he\x93", "„He“"),
+        ("5 Tage", "five days", "five days"),
+        ("{0} Dateien", "files X1", "files {0}"),
+        ("Neues iPhone ls", "iPhone and more", "iPhone and more"),
+        ("Befehl ls", "ls command", "ls command"),
+    ],
+)
+def test_a_translation_begins_with_a_capital_as_its_source_does(text: str, said: str, expected: str) -> None:
+    found = passage(text, PROFILE, languages=("de", "en"))
+    assert put_back(found, said, lambda: [((0, 8), (1, 3)), ((11, 16), (8, 12))]) == expected
+    assert not passage(text, PROFILE, languages=("de", None)).has_capital, "it may be no language at all"
+    assert not passage(text, Profile(ENGLISH, Side({}, {"small": 1}, 0.5), 0.0), languages=("de", "en")).has_capital
 
 
 def test_words_in_capitals_inside_a_sentence_are_read_and_come_back_in_capitals() -> None:
@@ -205,6 +243,21 @@ def test_words_in_capitals_inside_a_sentence_are_read_and_come_back_in_capitals(
     for text in ("We met at NASA ESA JAXA headquarters.", "I DO NOT know.", "Press the X1 X2 X3 keys, NOT X4."):
         assert passage(text, profile).given == text
     assert shouted("Ok — PLEASE DO NOT: NOT", english.words) == [(5, 18)]
+
+
+def test_a_frequent_word_in_capitals_is_emphasis_by_itself_but_not_beside_code_nor_as_a_name() -> None:
+    english = Side({"a": 9}, dict.fromkeys(("not", "who", "now", "size", "new"), 9), 0.5)
+    profile = Profile(english, english, 0.0, does_capitals=False)
+
+    def length(word: str) -> int:
+        return 3 if word.isupper() and word != "WHO" else 1
+
+    assert passage("Do NOT do it NOW!", profile, length=length).given == "Do not do it now!"
+    for text in ("The WHO and NASA said", "Set it to [SIZE], NOW: done", "Come to NEW YORK, he said"):
+        assert passage(text, profile, length=length).given == text
+    assert passage("Do NOT do it", profile).given == "Do NOT do it", "without subwords nothing is known"
+    rare = Side({"a": 9}, dict.fromkeys([*map(str, range(500)), "select"], 9), 0.5)
+    assert not rare.emphasises("SELECT", length)
 
 
 def test_where_nouns_have_capitals_a_sentence_of_nouns_is_no_title() -> None:
@@ -230,7 +283,34 @@ def test_numbers_are_compared_whatever_separates_their_digits(source: str, trans
 
 
 @pytest.mark.parametrize(
-    "run", ["a", ".", "`", "{", "%", "a@", "a.", "9", "é", "<a ", "&a", "{{a", "$A", "w-", "[1]", "5€"]
+    "run",
+    [
+        "a",
+        ".",
+        "`",
+        "a_",
+        "_",
+        "a/",
+        "/",
+        "a.a",
+        "--a",
+        "#",
+        "@",
+        "C:\\",
+        "{",
+        "%",
+        "a@",
+        "a.",
+        "9",
+        "é",
+        "<a ",
+        "&a",
+        "{{a",
+        "$A",
+        "w-",
+        "[1]",
+        "5€",
+    ],
 )
 def test_no_text_however_strange_takes_long(run: str) -> None:
     text = run * (60_000 // len(run))

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.text.carrying import passage, put_back
+from heedful.text.carrying import passage
 from heedful.text.numbers import Languages, is_spelled, numbers_of, numerals, restyled, written, wrong_numbers
 from heedful.text.profile import Profile, Side
+from heedful.text.putting_back import put_back
 from heedful.text.second_try import wrong
 
 EN_DE: Languages = ("en", "de")
@@ -182,8 +183,62 @@ def test_names_that_are_almost_right(source: str, translation: str, expected: li
     )
 
 
+def test_units_that_are_lost() -> None:
+    def lost(source: str, translation: str) -> list[tuple[str, str | None]]:
+        found = wrong(source, translation, languages=DE_EN, profile=None).pieces
+        return [(piece.text, piece.put) for piece in found]
+
+    assert lost("200 g Mehl", "200 flour") == [("200 g", "200 g")]
+    assert lost("1,5 l und 30 m² Platz", "1.5 milk and 30 metres") == [("1,5 l", "1.5 l"), ("30 m²", "30 m²")]
+    assert lost("2 kg, 30m² und 2 t", "2 kilos, 30 square metres and 2 tons") == []
+    assert lost("20 l, 25 g/l, 33 g-Mol", "20 l, 25 and 33") == []
+
+
 @pytest.mark.parametrize(
-    "run", ["9", "9.", "9 ", "+9", "09-", "(0", "A9", "A-", "Ab ", "9A/", "$9", "9:30 ", "a", "9th"]
+    ("source", "expected"),
+    [
+        ("Copy report.pdf, my-file_v2.tar.gz and C:\\a\\b c.", ["report.pdf", "my-file_v2.tar.gz", "C:\\a\\b"]),
+        ("See /etc/hosts, ~/.bashrc, ../x or example.com/help; he/she, 1/2 or /this.",
+         ["/etc/hosts", "~/.bashrc", "../x", "example.com/help"]),
+        ("Go there.And back.Now", []),
+        ("max_value is _not_ a__b, @john_doe, --no-color, -- so, x--y",
+         ["max_value", "a__b", "@john_doe", "--no-color"]),
+        ("Delete file_20_3.txt", ["file_20_3.txt"]),
+        ("RT @Anna: bit.ly/a1b, usw./etc. @ home", ["@Anna", "bit.ly/a1b"]),
+    ],
+)  # fmt: skip
+def test_files_and_names_of_programs_that_are_others(source: str, expected: list[str]) -> None:
+    for translation in ("ganz anders", source.upper()):
+        assert [piece.text for piece in wrong(source, translation, languages=DE_EN, profile=None).pieces] == expected
+    assert not wrong(source, f"«{source}»", languages=DE_EN, profile=None).pieces
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        "9",
+        "9.",
+        "9 ",
+        "+9",
+        "09-",
+        "(0",
+        "A9",
+        "A-",
+        "Ab ",
+        "9A/",
+        "$9",
+        "9:30 ",
+        "a",
+        "9th",
+        "a_",
+        "_",
+        "a/",
+        "/",
+        "a.a",
+        "--a",
+        "@",
+        "C:\\",
+    ],
 )
 def test_no_text_however_strange_takes_long(run: str) -> None:
     text = run * (60_000 // len(run))

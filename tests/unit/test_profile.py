@@ -138,8 +138,9 @@ def test_an_empty_text_has_a_profile_too() -> None:
 
 def test_a_word_that_is_not_frequent_has_the_form_that_takes_fewer_subwords() -> None:
     side = Side({}, {"die": 9, "Stadt": 5, "gut": 3}, 0.5)
-    lengths = {"Garten": 1, "garten": 2, "laufen": 1, "Laufen": 1, "gut": 9, "Gut": 1}
+    lengths = {"Garten": 1, "garten": 2, "laufen": 1, "Laufen": 2, "gut": 9, "Gut": 1, "richard": 3, "Richard": 3}
     assert [side.usual_form(word, lengths.__getitem__) for word in ("garten", "laufen")] == ["Garten", "laufen"]
+    assert side.usual_form("richard", lengths.__getitem__) == "Richard", "it may be a name"
     assert [side.usual_form(word, lengths.__getitem__) for word in ("stadt", "gut")] == ["Stadt", "gut"]
     assert side.usual_form("garten") == "garten"
 

@@ -25,6 +25,13 @@ TEXTS = st.text(st.sampled_from(CHARACTERS), max_size=60) | st.text(max_size=40)
         ("See No. 5 and Fig. 2. No. I will not.", ["See No. 5 and Fig. 2.", "No.", "I will not."]),
         ("It grew by 3.5 percent. That is a lot.", ["It grew by 3.5 percent.", "That is a lot."]),
         ("Am 3. Oktober war es. Dann nicht.", ["Am 3. Oktober war es.", "Dann nicht."]),
+        ("In der 32. Minute fiel es. Zum 200. Mal. Sie ist 12. Er auch.",
+         ["In der 32. Minute fiel es.", "Zum 200. Mal.", "Sie ist 12.", "Er auch."]),
+        ("I am 12. My sister is not.", ["I am 12.", "My sister is not."]),
+        ("Es kostet 5 Mio. € oder 1,5 Mrd. Euro. Ja.", ["Es kostet 5 Mio. € oder 1,5 Mrd. Euro.", "Ja."]),
+        ("The U.S. Army left on Oct. 5. It is back in the U.S. The end.",
+         ["The U.S. Army left on Oct. 5.", "It is back in the U.S.", "The end."]),
+        ("Sie wohnt in der Goethestr. 5. Er nicht.", ["Sie wohnt in der Goethestr. 5.", "Er nicht."]),
         ("Wait... What? ok", ["Wait...", "What? ok"]),
         ("hi there. how are you? fine.", ["hi there.", "how are you?", "fine."]),
         ("你好。我很好！", ["你好。", "我很好！"]),
@@ -55,6 +62,7 @@ def test_lines_and_whole_texts_can_be_asked_for() -> None:
 def test_tabs_separate_cells_but_not_inside_of_what_is_whole_nor_where_lines_are_asked_for() -> None:
     assert layout("1.\tName:\tTom. He\t\tcame.\n\t- a\t").sentences == ("Name:", "Tom.", "He", "came.", "a")
     assert layout('<a\thref="x">y</a>\tz', whole=[(0, 12)]).sentences == ('<a\thref="x">y</a>', "z")
+    assert layout("Name:     Tom    Age: 5\nOf   three").sentences == ("Name:", "Tom", "Age: 5", "Of   three")
     assert layout("a\tb\nc", split="lines").sentences == ("a\tb", "c")
 
 

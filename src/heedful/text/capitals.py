@@ -16,10 +16,14 @@ from heedful.text.sentences import Span
 Case = Literal["capitals", "title"]
 
 _WORD = re.compile(r"[^\W\d_]+")
+_BEGINNING = re.compile(r"[\W_]*(([^\W\d_])[^\W_]*)")
+"""A text's first word, where it begins with a letter, and this letter."""
 _FEWEST_LETTERS = 4
 _FEWEST_TITLE_WORDS = 3
 _FEWEST_SHOUTED = 3
-"""Words in capitals one after the other, most of them common; two may be the US ARMY."""
+"""Words in capitals one after the other, most of them common; two may be the US ARMY, unless each is shouted alone."""
+_BESIDE_CODE = frozenset("#_-+*/=[](){}<>$%@&|:")
+"""What a word in capitals that is no emphasis may stand beside: [OPTION], MAX_SIZE, "ERROR: no space"."""
 
 
 def case_of(sentence: str, *, small: Collection[str] | None = None) -> Case | None:
@@ -34,12 +38,22 @@ def case_of(sentence: str, *, small: Collection[str] | None = None) -> Case | No
     if all(map(str.isupper, words)) and sum(map(len, words)) >= _FEWEST_LETTERS:
         return "capitals"
     long = [word for word in words if len(word) > 3]
-    if len(words) >= _FEWEST_TITLE_WORDS <= len(long) + 1 and long and all(map(str.istitle, [words[0], *long])):
+    if len(words) >= _FEWEST_TITLE_WORDS <= len(long) + 1 and long and not any(map(str.islower, [words[0], *long])):
         telling = (
             words[1:] if small is None else [word for word in words[1:] if word.istitle() and word.lower() in small]
         )
         return "title" if telling else None
     return None
+
+
+def unlike_titles(title: str) -> set[str]:
+    """The words of a title that are written so everywhere: NASA, iPhone, the letters of U.S.
+
+    >>> sorted(unlike_titles("NASA Shows a U.S. iPhone 5G for Vitamin C in a Movie"))
+    ['5G', 'C', 'NASA', 'S', 'U', 'iPhone']
+    """
+    words = re.findall(r"[^\W_]+", title)
+    return {word for word in words if any(map(str.isupper, word[1:])) or (len(word) == 1 and word not in {"A", "a"})}
 
 
 def in_sentence_case(sentence: str, usual_form: Callable[[str], str], *, keep: Collection[str] = ()) -> str:
@@ -69,11 +83,17 @@ def in_small_letters(text: str, usual_form: Callable[[str], str], *, keep: Colle
     return re.sub(r"[^\W_]+", lower, text)
 
 
-def shouted(sentence: str, common: Collection[str], *, keep: Collection[str] = ()) -> list[Span]:
-    """Where several words in capitals follow each other in a sentence that is written otherwise.
+def shouted(
+    sentence: str,
+    common: Collection[str],
+    *,
+    keep: Collection[str] = (),
+    alone: Callable[[str], bool] = lambda _: False,
+) -> list[Span]:
+    """Where words in capitals stand in a sentence that is written otherwise, several together or such as NOT.
 
     ``common``: words in small letters, of which most must be: NASA ESA JAXA is nothing to shout. ``keep``: words that
-    stay as they are.
+    stay as they are. ``alone``: whether a word is shouted where it has no others beside it.
 
     >>> shouted("Thanks, but PLEASE DO NOT REPLY to NASA.", {"please", "do", "not"})
     [(12, 31)]
@@ -87,8 +107,13 @@ def shouted(sentence: str, common: Collection[str], *, keep: Collection[str] = (
             runs[-1].append(word)
         else:
             runs.append([word])
-    long = [run for run in runs if len(run) >= _FEWEST_SHOUTED]
-    return [(run[0].start(), run[-1].end()) for run in long if _is_shouted([word[0] for word in run], common)]
+    spans = {(run[0].start(), run[-1].end()): [word[0] for word in run] for run in runs if run}
+    return [
+        (begin, end)
+        for (begin, end), run in spans.items()
+        if _is_shouted(run, common)
+        or (_BESIDE_CODE.isdisjoint({*sentence[begin - 1 : begin], *sentence[end : end + 1]}) and all(map(alone, run)))
+    ]
 
 
 def _is_shouted(run: list[str], common: Collection[str]) -> bool:
@@ -109,3 +134,22 @@ def in_case(sentence: str, case: Case, *, language: str | None) -> str:
     if language != "en":
         return sentence
     return re.sub(r"(?<![^\W_'’])[^\W\d_]{4,}", lambda word: word[0][:1].upper() + word[0][1:], sentence)
+
+
+def begins_with_capital(sentence: str) -> bool:
+    """Whether the first word of a sentence has a capital."""
+    first = _BEGINNING.match(sentence)
+    return first is not None and first[2].isupper()
+
+
+def begun(translation: str, source: str) -> str:
+    """The translation with a capital at its beginning, but for a word with one inside, or that the source has too.
+
+    >>> begun("“date of birth”", "„Geburtsdatum“"), begun("iPhone", "Das iPhone"), begun("ls", "Befehl ls")
+    ('“Date of birth”', 'iPhone', 'ls')
+    """
+    first = _BEGINNING.match(translation)
+    if first is None or not first[1].islower() or first[1] in re.findall(r"[^\W_]+", source):
+        return translation
+    raised, (begin, end) = first[2].upper(), first.span(2)
+    return translation[:begin] + raised + translation[end:] if len(raised) == 1 else translation

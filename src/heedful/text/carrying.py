@@ -3,36 +3,43 @@
 URLs, e-mail addresses, dates as 2026-11-16 or 16.11.2026, feet and inches, weekdays as Mon–Fri, placeholders of
 programs, code, and words in letters that a model does not know, stand where a name could stand. The model is given a
 name instead (X1, X2, …), which it copies; where that fails they are treated as the rest is. Tags, emoji and unknown
-signs are left out, and put back beside the words they stood beside: the attention says what has become of these. Every
-piece comes back exactly once, and tags that were nested stay nested. Numbers and names are left to the model; what it
-gets wrong of them is carried in a second try (`heedful.text.second_try`). This module knows no model.
+signs are left out. All come back by `heedful.text.putting_back`. Numbers and names are left to the model; what it gets
+wrong of them is carried in a second try (`heedful.text.second_try`). This module knows no model.
 """
 
 from __future__ import annotations
 
 import bisect
-import functools
 import itertools
 import re
 import unicodedata
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from heedful.text.capitals import Case, case_of, in_case, in_sentence_case, in_small_letters, shouted
+from heedful.text.capitals import (
+    Case,
+    begins_with_capital,
+    case_of,
+    in_sentence_case,
+    in_small_letters,
+    shouted,
+    unlike_titles,
+)
 from heedful.text.numbers import Languages, written
 from heedful.text.profile import Profile
 from heedful.text.sentences import EMOJIS, Span
+from heedful.text.usual_spelling import in_usual_spelling
 
 Known = Callable[[str], bool]
 """Whether a model has learned a character."""
 
 # What looks behind begins only where a run begins: no text, however strange, takes more than one look at each place.
-_CODE = re.compile(r"(?<!`)`{1,3}[^`\n]+`{1,3}")
+_CODE = re.compile(r"(?<![`\w])`{1,3}[^`\n]+`{1,3}")
 _WORDS = re.compile(
     r"(?:https?|ftp|file)://[^\s<>\"'“”«»`]*[^\s<>\"'“”«»`.,;:!?)\]}]|\bwww\.[^\s<>\"'“”«»`]*[^\s<>\"'“”«»`.,;:!?)\]}]"
     r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
-    r"|(?<![\w.-])(?:\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?|\d{1,2}\.\d{1,2}\.\d{4})(?![\w-])"
+    r"|(?<![\w.-])(?:\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?|\d{1,2}\.\d{1,2}\.(?:\d{4}|\d\d)"
+    r"|\d{1,2}\.[ \u00a0]\d{1,2}\.[ \u00a0]\d{4})(?![\w-]|\.\d)"
     r"|(?<![\w.,/'’′])\d{1,3}['’′]\s?\d{1,2}(?:\.\d+|½)?(?:[\"”″]|['’′]{2})(?!\w)"
     r"|(?<![\w./-])[\w./-]*(?:(?:\{\{[^{}\n]*\}\}|\$?\{[^{}\s]*\}"
     r"|%(?:\([^()\s]+\)|\d+\$)?[-+#0-9.]*(?:hh?|ll?|[jztL])?[sdifguxXc@](?![a-z])"
@@ -44,18 +51,18 @@ _DAYS = {
 }
 """How weekdays are abbreviated."""
 _BETWEEN_DAYS = {"to": "bis", "and": "und", "or": "oder", "bis": "to", "und": "and", "oder": "or"}
-_TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)(?:\s[^<>]*)?(/?)>|&(?:[a-zA-Z]+|#\d+);")
-_CLOSING = ".,;:!?)\"'”“"
-"""What may stand at the end of a word without being part of it."""
+TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)(?:\s[^<>]*)?(/?)>|&(?:[a-zA-Z]+|#\d+);")
+_DAY = re.compile(r"(?<=[^\W\d_] )(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])(?:\.(?!\w|[\"'”“»)\]]*$))")
 _EMOJIS = re.compile(EMOJIS)
 _PLAIN = {
-    **dict.fromkeys("’‘‛", "'"),
+    **dict.fromkeys("’‘‛´ʼ", "'"),
     **dict.fromkeys("“”„«»", '"'),
     **dict.fromkeys("—–‐‑−", "-"),
     **dict.fromkeys("\xad\u200b\u2060\ufeff", ""),
     "…": "...",
     "⁄": "/",
     "ﬁ": "fi",
+    "ẞ": "ẞ",
 }
 """What a character that a model does not know is replaced by rather than carried."""
 
@@ -85,7 +92,7 @@ def pieces_of(text: str, known: Known | None = None, *, also: Iterable[Piece] = 
     ['<b>', 'a.b@c.de', '</b>', '{0}', '🙂']
     """
     found: list[Piece] = []
-    for pattern, is_word in ((_CODE, True), (_TAG, False), (_WORDS, True), (_EMOJIS, False)):
+    for pattern, is_word in ((_CODE, True), (TAG, False), (_WORDS, True), (_EMOJIS, False)):
         _add(found, (Piece(match[0], match.span(), is_word) for match in pattern.finditer(text)))
     _add(found, also)
     if known is not None and not text.isascii():
@@ -94,17 +101,19 @@ def pieces_of(text: str, known: Known | None = None, *, also: Iterable[Piece] = 
 
 
 def _add(found: list[Piece], pieces: Iterable[Piece]) -> None:
-    """Add what does not overlap with what was found before; both are in order."""
-    pieces = [*pieces]
+    """Add what does not overlap with what was found before, which is in order."""
+    pieces = sorted(pieces, key=lambda piece: piece.span)
     if not pieces:  # as in most text
         return
     taken = [piece.span for piece in found]
     begins = [begin for begin, _ in taken]
+    reached = 0
     for piece in pieces:
         begin, end = piece.span
         following = bisect.bisect_left(begins, end)  # only the one before it can reach into this
-        if begin < end and (not following or taken[following - 1][1] <= begin):
+        if reached <= begin < end and (not following or taken[following - 1][1] <= begin):
             found.append(piece)
+            reached = end
     found.sort(key=lambda piece: piece.span)
 
 
@@ -146,6 +155,12 @@ def weekdays(text: str, languages: Languages) -> list[Piece]:
     return [Piece(match[0], match.span(), True, re.sub(r"[^\W\d_]+", other, match[0])) for match in found]
 
 
+def _days(text: str, languages: Languages) -> list[Piece]:
+    """German dates as 24.12., without the last full stop, which other languages do not write."""
+    found = _DAY.finditer(text) if languages[0] == "de" != languages[1] else ()
+    return [Piece(match[0], match.span(), True, match[0][:-1]) for match in found]
+
+
 def plain(text: str, known: Known | None) -> str:
     """The text with typographic signs that are not known in their plain form."""
     if known is None or text.isascii():
@@ -172,6 +187,8 @@ class Passage:
     """Whether there is anything to translate: not numbers and carried pieces alone."""
     alone: str = ""
     """What stands for it where there is not, if that is not the sentence itself."""
+    has_capital: bool = False
+    """Whether its translation begins with a capital, as it does itself."""
 
 
 def passage(
@@ -198,9 +215,14 @@ def passage(
     marks: list[tuple[Piece, int]] = []
     taken = {*NAME.findall(sentence)}
     free = (name for name in map("X{}".format, itertools.count(1)) if name not in taken)
-    for piece in pieces_of(sentence, known, also=[*also, *weekdays(sentence, languages)]):
+
+    def learned(own: str) -> str:
+        own = plain(own, known)
+        return in_usual_spelling(own, profile.source, language=languages[0], length=length) if profile else own
+
+    for piece in pieces_of(sentence, known, also=[*also, *weekdays(sentence, languages), *_days(sentence, languages)]):
         begin, end = piece.span
-        given += plain(sentence[at:begin], known)
+        given += learned(sentence[at:begin])
         alone += sentence[at:begin] + (piece.put or piece.text)
         at = end
         put = piece.put or (written(piece.text, languages=languages) if piece.is_word else piece.text)
@@ -217,183 +239,26 @@ def passage(
             at = len(sentence) - len(sentence[at:].lstrip())
             alone += sentence[end:at]
         marks.append((replace(piece, text=put), len(given)))
-    given += plain(sentence[at:], known)
+    given += learned(sentence[at:])
     alone += sentence[at:]
     case, loud, ours = None, [], {name for name, _ in words}
     if profile is not None and profile.does_capitals is False:
         case = case_of(NAME.sub("", given), small=profile.source.small_words)
         usual = lambda word: profile.source.usual_form(word, length)  # noqa: E731
-        loud = [] if case else shouted(given, profile.source.words, keep=ours)
-        given = in_sentence_case(given, usual, keep=ours) if case else given
+        alone_too = lambda word: profile.source.emphasises(word, length)  # noqa: E731
+        loud = [] if case else shouted(given, profile.source.words, keep=ours, alone=alone_too)
+        kept = ours | unlike_titles(given) if case == "title" else ours
+        given = in_sentence_case(given, usual, keep=kept) if case else given
         for begin, end in loud:
             given = given[:begin] + in_small_letters(given[begin:end], usual) + given[end:]
     is_text = _is_text(given, ours, profile)
     alone = "" if is_text or alone == sentence else alone
-    return Passage(sentence, given, tuple(words), tuple(marks), case, tuple(loud), is_text, alone)
+    has_capital = None not in languages and profile is not None and bool(profile.target.forms)
+    has_capital = has_capital and begins_with_capital(given) and not NAME.match(given)
+    return Passage(sentence, given, tuple(words), tuple(marks), case, tuple(loud), is_text, alone, has_capital)
 
 
 def _is_text(given: str, names: Collection[str], profile: Profile | None) -> bool:
     left = NAME.sub(lambda match: "" if match[0] in names else match[0], given)
     numbers = profile is None or profile.source.is_of_numbers
     return any(map(str.isalnum if numbers else str.isalpha, left))
-
-
-def put_back(
-    passage: Passage,
-    translation: str,
-    came_from: Callable[[], Sequence[tuple[Span, Span]]] = tuple,
-    *,
-    language: str | None = None,
-) -> str | None:
-    """The translation with all that was carried; None where a name is not there exactly once.
-
-    ``came_from``: asked only where it matters, says from which word of `given` each word of the translation came: the
-    places of both. ``language``: that of the translation.
-    """
-    translation = in_case(translation, passage.case, language=language) if passage.case else translation
-    if passage.shouted:
-        came_from = functools.cache(came_from)
-        translation = _shouted_too(passage, translation, came_from())
-    found: defaultdict[str, list[Span]] = defaultdict(list)
-    for match in NAME.finditer(translation):
-        found[match[0]].append(match.span())
-    places: dict[Span, str] = {}
-    for name, text in passage.words:
-        if len(found.get(name, [])) != 1:
-            return None
-        places[found[name][0]] = text
-    for piece, place in _placed(passage, translation, came_from):
-        places[place, place] = places.get((place, place), "") + piece
-    result, at = "", 0
-    for (begin, end), text in sorted(places.items()):
-        result += translation[at:begin] + text
-        at = end
-    return result + translation[at:]
-
-
-def _shouted_too(passage: Passage, translation: str, links: Sequence[tuple[Span, Span]]) -> str:
-    """The translation with capitals where it came from words in capitals; no character changes its place.
-
-    That is from the first of the words that came from them to the last, if most between came from them too.
-    """
-    for low, high in passage.shouted:
-        loud = [place for place in links if low <= place[0][0] and place[0][1] <= high]
-        begin, end = min((to[0] for _, to in loud), default=0), max((to[1] for _, to in loud), default=0)
-        between = [place for place in links if begin <= place[1][0] and place[1][1] <= end]
-        for first, last in [(begin, end)] if 2 * len(loud) > len(between) else [to for _, to in loud]:
-            raised = translation[first:last].replace("ß", "ẞ").upper()
-            if len(raised) == last - first:
-                translation = translation[:first] + raised + translation[last:]
-    return translation
-
-
-def _placed(
-    passage: Passage, translation: str, came_from: Callable[[], Sequence[tuple[Span, Span]]]
-) -> list[tuple[str, int]]:
-    """Each mark, with the white space it needs, and its place in the translation."""
-    found: list[tuple[str, int]] = []
-    links: Sequence[tuple[Span, Span]] | None = None
-    for piece, at in passage.marks:
-        before, after = passage.source[: piece.span[0]][-1:], passage.source[piece.span[1] :][:1]
-        space_before, space_after = before.isspace(), after.isspace()
-        if not passage.given[:at].strip():
-            found.append((piece.text + " " * space_after, 0))
-        elif not passage.given[at:].strip():
-            found.append((" " * space_before + piece.text, len(translation)))
-        else:
-            links = came_from() if links is None else links
-            opens = _opens(piece.text) or (space_before and not space_after and after not in ".,;:!?)")
-            place = _beside(passage.given, at, translation, links, opens=opens)
-            if not opens and (name := NAME.match(passage.given, at)) and translation.endswith(name[0], 0, place):
-                place -= len(name[0])  # it stood right after the mark
-            found.append((piece.text + " " * space_after if opens else " " * space_before + piece.text, place))
-    pairs = _pairs(passage)
-    wrong = [(begin, end) for begin, end in pairs if found[begin][1] >= found[end][1]] or _crossing(pairs, found)
-    if wrong:
-        links = came_from() if links is None else links
-        found = _around_words(passage, translation, links, found, wrong)
-        if _crossing(pairs, found):
-            found = _around_words(passage, translation, links, found, pairs)
-    return found
-
-
-def _pairs(passage: Passage) -> list[tuple[int, int]]:
-    """The numbers of opening tags and of those that close them, around some text, in the order in which they close."""
-    open_: list[tuple[str, int]] = []
-    pairs: list[tuple[int, int]] = []
-    for number, (piece, at) in enumerate(passage.marks):
-        tag = _TAG.fullmatch(piece.text)
-        if _opens(piece.text):
-            open_.append((tag[2] if tag else "", number))
-        elif tag and tag[1] and open_ and open_[-1][0] == tag[2]:
-            opening = open_.pop()[1]
-            if passage.given[passage.marks[opening][1] : at].strip():
-                pairs.append((opening, number))
-    return pairs
-
-
-def _crossing(pairs: Sequence[tuple[int, int]], placed: Sequence[tuple[str, int]]) -> list[tuple[int, int]]:
-    """The pairs of tags one of which begins, and does not end, inside of another, or ends before it begins."""
-    opening_of = {end: begin for begin, end in pairs}
-    open_: list[int] = []
-    crossing: set[int] = set()
-    for number in sorted(itertools.chain(*pairs), key=lambda number: (placed[number][1], number)):
-        if number not in opening_of:
-            open_.append(number)
-        elif (begin := opening_of[number]) in crossing or not open_:
-            crossing.add(begin)
-        else:
-            while open_ and open_[-1] != begin:
-                crossing |= {begin, open_.pop()}
-            open_ = open_[:-1]
-    return [(begin, end) for begin, end in pairs if begin in crossing]
-
-
-def _around_words(
-    passage: Passage,
-    translation: str,
-    links: Sequence[tuple[Span, Span]],
-    placed: Sequence[tuple[str, int]],
-    pairs: Sequence[tuple[int, int]],
-) -> list[tuple[str, int]]:
-    """The marks, with pairs of tags around the most neighbouring words that came from between the two; where no word
-    did, around the next that is in no other pair.
-
-    A word comes from one word, so that no two pairs cross which are placed like this.
-    """
-    found = list(placed)
-    words = sorted((target, source) for source, target in links)
-    spans = {(a, b): (passage.marks[a][1], passage.marks[b][1]) for a, b in _pairs(passage)}
-    free = {target: None for target, (begin, end) in words if not any(a < end and begin < b for a, b in spans.values())}
-    for opening, closing in pairs:
-        first, last = spans[opening, closing]
-        from_inside = itertools.groupby(words, key=lambda word: word[1][0] < last and first < word[1][1])
-        runs = [[target for target, _ in run] for is_inside, run in from_inside if is_inside]
-        here = placed[opening][1]
-        run = max(runs, key=len) if runs else [next((word for word in free if word[0] == here), (here, here))]
-        free.pop(run[0], None)
-        ending = translation[slice(*run[-1])]
-        places = run[0][0], run[-1][0] + len(ending.rstrip(_CLOSING) or ending)
-        for number, place in zip((opening, closing), places, strict=True):
-            found[number] = (passage.marks[number][0].text, place)
-    return found
-
-
-def _opens(text: str) -> bool:
-    """Whether this is an opening tag, which belongs to what follows."""
-    tag = _TAG.fullmatch(text)
-    return bool(tag and tag[2] and not tag[1] and not tag[3] and tag[2].lower() not in {"br", "hr", "img", "wbr"})
-
-
-def _beside(given: str, at: int, translation: str, links: Sequence[tuple[Span, Span]], *, opens: bool) -> int:
-    """Where in the translation a mark stands that stood at this place, before the next word or after the last."""
-    if opens:
-        words = [(target, source) for source, target in links if source[1] > at]
-        return min(words, key=lambda word: (word[1][0], word[0][0]))[0][0] if words else len(translation)
-    words = [(target, source) for source, target in links if source[0] < at]
-    if not words:
-        return 0
-    target, _ = max(words, key=lambda word: (word[1][0], word[0][1]))
-    word = translation[slice(*target)]
-    # What ends a clause in the translation ends it after the mark, unless it stood before the mark in the source.
-    return target[0] + len(word.rstrip(_CLOSING) if given[at - 1].isalnum() else word)

@@ -31,6 +31,8 @@ _MOST_SOURCE, _MOST_TARGET = 4500, 500
 of the others."""
 _FUNCTION_WORDS = 150
 """The most frequent of them, by which a language is known."""
+_EMPHASISED = 500
+"""The most frequent of them, one of which in capitals may be emphasis: of rarer ones SELECT is code."""
 _OFTEN = 100
 """A character that the training text has less often is taken for unknown: 19 ç in a million lines teach nothing."""
 _SAMPLES = 40
@@ -71,11 +73,23 @@ class Side:
         """How a word in small letters is written in the middle of a sentence.
 
         ``length``: the number of subwords of a word. Of one that is not frequent the form that takes fewer was seen
-        more often: Waschmaschine, not waschmaschine.
+        more often: Waschmaschine, not waschmaschine; where both take as many it may be a name.
         """
         if length is None or word in self.words:
             return self.forms.get(word, word)
-        return min((word, word.capitalize()), key=length)
+        return min((word.capitalize(), word), key=length)
+
+    def emphasises(self, word: str, length: Callable[[str], int] | None = None) -> bool:
+        """Whether a word in capitals must be emphasis: frequent in small letters, and in capitals of many subwords.
+
+        WHO and NATO are not, nor are SELECT and TRUE: their subwords are few, or the words not that frequent.
+        """
+        small = word.lower()
+        return length is not None and small in self._most_frequent and length(word) > length(small) + 1
+
+    @functools.cached_property
+    def _most_frequent(self) -> frozenset[str]:
+        return frozenset(map(str.lower, itertools.islice(self.word_counts, _EMPHASISED)))
 
     @functools.cached_property
     def words(self) -> frozenset[str]:

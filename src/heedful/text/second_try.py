@@ -1,8 +1,9 @@
-"""What a translation got wrong of numbers, times and names, so that they are carried or said in digits in a second try.
+"""What a translation got wrong of numbers, times, names and code, so that a second try gets it right.
 
-A number that is lost, changed or said twice, an amount with another currency, a name that is spelled almost right: the
-sentence is translated once more with a name in its place (`heedful.text.carrying`), half past nine with 9:30. What is
-right costs nothing. This module knows no model.
+A number that is lost, changed or said twice, an amount with another currency or without its unit, a name that is
+spelled almost right, a file or a name of a program that is another: the sentence is translated once more with a name in
+its place (`heedful.text.carrying`). Of a time in words that got lost, half past nine, it has the digits. What is right
+costs nothing. This module knows no model.
 """
 
 from __future__ import annotations
@@ -20,6 +21,23 @@ from heedful.text.sentences import Span
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’](?!s\b)[^\W\d_]+)*")
 _NUMBER = re.compile(r"\b([Nn][Oo])\.\s?(\d\w*(?:[./-]\w+)*)")
+_ENDINGS = (
+    r"(?i:pdf|docx?|xlsx?|pptx?|odt|txt|csv|json|xml|ya?ml|toml|html?|css|js|py|java|cpp|sh|sql|md|ini|conf|cfg|log|bak|"
+    r"png|jpe?g|gif|svg|mp[34]|zip|gz|exe|dll|com|org|net|de|ch|eu|io)"
+)
+"""Of files and hosts: what stands before any other may be the end of a sentence that no space follows."""
+_CODE = re.compile(
+    r"(?<![\w./\\-])(?:[A-Za-z]:\\|(?:~|\.\.?)/|/(?=[\w.-]+/))[\w./\\+-]*\w"
+    rf"|(?<![\w./-])[\w-]+(?:\.[\w-]+)*\.(?:{_ENDINGS}(?![\w-]|\.\w)|[a-z]+(?=/\w))(?:/[\w./?=&%#+-]*\w)?"
+    r"|(?<![\w./-])@?[^\W_]+(?:_+[^\W_]+)+|(?<![\w@/.-])@[^\W\d_]\w+|(?<!\S)--[a-z]+(?:-[a-z]+)*(?![\w-])"
+)
+"""Files, hosts, names as max_value and @max_muster, and options: none of it is translated."""
+_NAMES_OF_UNITS = {
+    "mg": "milli?gram", "g": "gram", "kg": "kilo", "ml": "millilit", "cl": "[cz]entilit", "l": "lit[er]", "t": "ton",
+    "m²": "square|quadrat", "km²": "square|quadrat", "m³": "cubic|kubik",
+}  # fmt: skip
+"""What else a translation may have for them."""
+_AMOUNT = re.compile(rf"(?<![\w.,/-])(\d+(?:[.,]\d+)*)([ \u00a0]?(?P<unit>{'|'.join(_NAMES_OF_UNITS)}))(?![\w²³/'’-])")
 _NO, _NEIN = re.compile(r"\bno\b(?!\.\s?\d)", re.IGNORECASE), re.compile(r"\bnein\b", re.IGNORECASE)
 _AFTER_NUMBER = re.compile(r"\s(?!(?:is|was|has|had|will|can|must|of|in|on|at|for|to|from|and|or)\b)[a-z]")
 """What counts follows: No. 5 people came."""
@@ -44,14 +62,18 @@ class Wrong:
 
 
 def wrong(source: str, translation: str, *, languages: Languages, profile: Profile | None) -> Wrong:
-    """The numbers and names of a sentence that its translation got wrong.
+    """The numbers, names and code of a sentence that its translation got wrong.
 
     >>> found = wrong("It cost $1,299 then.", "Es kostete 1.29 $.", languages=("en", "de"), profile=None)
     >>> [(piece.text, piece.put) for piece in found.pieces]
     [('$1,299', '1.299 $')]
     """
     numbers, added = wrong_numbers(source, translation, languages=languages)
-    references = list(_denied_numbers(source, translation)) if languages == ("en", "de") else []
+    references = [
+        Piece(match[0], match.span(), True) for match in _CODE.finditer(source) if match[0] not in translation
+    ]
+    references += _lost_units(source, translation, languages)
+    references += _denied_numbers(source, translation) if languages == ("en", "de") else []
     inside = {place for piece in references for place in range(*piece.span)}
     pieces = [
         Piece(
@@ -67,6 +89,14 @@ def wrong(source: str, translation: str, *, languages: Languages, profile: Profi
         pieces += [Piece(source[slice(*span)], span, True) for span in _wrong_names(source, translation, profile)]
     pieces.sort(key=lambda piece: piece.span)
     return Wrong(tuple(pieces), frozenset(added), in_digits(source, translation, languages=languages))
+
+
+def _lost_units(source: str, translation: str, languages: Languages) -> Iterator[Piece]:
+    """The amounts as 200 g and 30 m² of which the translation has another unit or none."""
+    for match in _AMOUNT.finditer(source):
+        unit = match["unit"]
+        if not re.search(rf"(?i:{_NAMES_OF_UNITS[unit]})|(?<![^\W\d_]){unit}(?!\w)", translation):
+            yield Piece(match[0], match.span(), True, written(match[1], languages=languages) + match[2])
 
 
 def _denied_numbers(source: str, translation: str) -> Iterator[Piece]:

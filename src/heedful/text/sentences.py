@@ -39,15 +39,30 @@ _FOLLOWING = re.compile(r"""\s+["'“„«»‘‚(\[¿¡*_—–-]*\s*(\w*)""")
 _WORD_BEFORE = re.compile(r"[^\W_](?:[^\W_]|[.'’-](?=[^\W_]))*$")
 _TITLES = re.compile(
     r"messrs|mrs?|ms|mmes?|mlle|dr|prof|rev|hon|gen|col|maj|capt|cmdr|lt|sgt|sen|rep|gov|st|mt|ft|fr|hr|sra?|srta|dott|ing|"
-    r"dipl|vs|cf|e\.?g|i\.?e|viz|resp|bzw|z\.b|d\.h|u\.a|bspw|vgl|sog|ca|approx|dept|univ|assn|bros"
+    r"dipl|vs|cf|e\.?g|i\.?e|viz|resp|bzw|z\.b|d\.h|u\.a|bspw|vgl|sog|ca|approx|dept|univ|assn|bros|mio|mrd|tsd|"
+    r"adm|brig|cpl|pfc|pvt|sens|reps"
 )
 """What stands before a full stop that never ends a sentence."""
-_BEFORE_NUMBERS = re.compile(r"nos?|nr|pp?|s|figs?|vols?|art|ch|chap|sec|eq|ref|tel|abs|kap|bd|abb|tab")
+_BEFORE_NUMBERS = re.compile(
+    r"nos?|nr|pp?|s|figs?|vols?|art|ch|chap|sec|eq|ref|tel|abs|kap|bd|abb|tab|max|[^\W\d_]*str|"
+    r"jan|feb|mar|apr|jun|jul|aug|sept?|o[ck]t|nov|de[cz]"
+)
 # German words after a number with a full stop that is an ordinal: 3. Oktober.
 _AFTER_ORDINALS = re.compile(
     r"januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember|jahrhunderts?|klasse|"
     r"lebensjahr|auflage|kapitel|stock|tag|mal|platz"
 )
+# And those before it: in der 32. Minute. In English only one of them stands before an age.
+_BEFORE_ORDINALS = re.compile(
+    r"\b(?:d(?:er|ie|as|en|em|es)|im|zu[mr]|vom|beim|(?<!I )am|(?:[mdsk]?ein|ihr|unser|jed)(?:e\w?)?)\s+\d+$",
+    re.IGNORECASE,
+)
+_LETTERS = re.compile(r"[A-Z](?:\.[A-Z])+")
+_BEGINNINGS = re.compile(
+    r"the|an?|this|that|these|there|s?he|it|its|his|her|they|their|we|our|you|i|my|but|and|so|if|as|in|on|at|for|when|"
+    r"d(?:er|ie|as|en|em|ies\w*)|ein\w?|er|sie|es|wir|ihr\w*|ich|aber|und|im|am|wenn|auch|nach"
+)
+"""What follows U.S. where a sentence ends with it: not in U.S. Army."""
 _MOST_WORDS = 50
 """Of a sentence, between white space: of a longer one models lose words, and of its parts fewer."""
 _FEWEST_WORDS = 8
@@ -96,8 +111,8 @@ def _spans(text: str, split: Split, whole: Sequence[Span]) -> Iterator[Span]:
             continue
         marks = _MARKS.match(text, begin, end)
         begin = marks.end() if marks else begin
-        # A tab separates cells, a name and its value, a command and its key.
-        tabs = [match.start() for match in re.finditer(r"\t", text[begin:end])]
+        # A tab separates cells, a name and its value, a command and its key; so do many spaces.
+        tabs = [match.start() for match in re.finditer(r"\t| {4,}", text[begin:end])]
         cells = [begin, *(begin + tab for tab in tabs), end]
         for cell, last in itertools.pairwise(cells):
             for stop in [*sentence_ends(text, cell, last), last]:
@@ -146,7 +161,12 @@ def _ends(text: str, begin: int, match: re.Match[str], *, only_small: bool) -> b
     lower = word.lower()
     if _TITLES.fullmatch(lower) or (_BEFORE_NUMBERS.fullmatch(lower) and after[:1].isdigit()):
         return False
-    return not (word.isdecimal() and len(word) <= 2 and _AFTER_ORDINALS.fullmatch(after.lower()))
+    if _LETTERS.fullmatch(word):
+        return not after or _BEGINNINGS.fullmatch(after.lower()) is not None
+    if not word.isdecimal() or len(word) > 3:
+        return True
+    is_ordinal = len(word) <= 2 and _AFTER_ORDINALS.fullmatch(after.lower())
+    return not (is_ordinal or _BEFORE_ORDINALS.search(text, begin, match.start()))
 
 
 def _clause_ends(text: str, begin: int, end: int) -> Iterator[int]:

@@ -29,9 +29,9 @@ from heedful.search.ensemble import require_alike
 from heedful.search.options import SearchOptions
 from heedful.search.sentence import Hypothesis, Sentence
 from heedful.text.capitals import agreement
-from heedful.text.carrying import put_back
 from heedful.text.cleaning import clean_line
 from heedful.text.profile import LanguageCheck
+from heedful.text.putting_back import put_back
 from heedful.text.sentences import Span, Split
 from heedful.text.subwords import Subwords
 from heedful.translation.lines import (

@@ -1,0 +1,68 @@
+"""Text as people type it is given to a model in the spelling that it has learned."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful.text.carrying import passage
+from heedful.text.profile import Profile, Side
+from heedful.text.usual_spelling import in_usual_spelling
+
+GERMAN = Side(
+    dict.fromkeys("äöüß", 1000),
+    dict.fromkeys(
+        ("ich", "möchte", "für", "Steuer", "neue", "ist", "groß", "aus", "die", "Straße", "Grüße", "Maße"), 9
+    ),
+    0.5,
+)
+SUBWORDS = {"Michael": 2, "Michäl": 1, "Kaese": 4, "Käse": 1, "Poet": 1, "Pöt": 3, "Israel": 3, "Isräl": 3}
+
+
+def usual(text: str, language: str | None = "de") -> str:
+    return in_usual_spelling(text, GERMAN, language=language, length=lambda word: SUBWORDS.get(word, 4))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Ich moechte Kaese fuer den Poet.", "Ich möchte Käse für den Poet."),
+        ("Kaese", "Käse"),
+        ("ICH MOECHTE GRUESSE", "ICH MÖCHTE GRÜẞE"),
+        ("Michael ist aus Israel.", "Michael ist aus Israel."),
+        ("Die neue Steuer, Joachim Quelle", "Die neue Steuer, Joachim Quelle"),
+        ("Fuer wen? Für dich.", "Fuer wen? Für dich."),
+        ("Die Strasse ist gross, Grüsse!", "Die Straße ist groß, Grüße!"),
+        ("Die Masse ist gross", "Die Masse ist groß"),
+        ("Das Maß der Strasse", "Das Maß der Strasse"),
+        ("Am 5. Dez. 2019 um 3 Mio. € mehr.", "Am 5. Dezember 2019 um 3 Millionen € mehr."),
+        ("Bis 5. Mrz.", "Bis 5. März."),
+        ("“Bis 5. Okt!”", "“Bis 5. Oktober!”"),
+        ("Der Okt. und Mio. davon, 5 Sept", "Der Okt. und Mio. davon, 5 September"),
+        ("Die  neue   Steuer", "Die neue Steuer"),
+        ("Wie geht`s `dir`?", "Wie geht's `dir`?"),
+    ],
+)
+def test_german_that_was_typed_otherwise_is_given_as_it_is_printed(text: str, expected: str) -> None:
+    assert usual(text) == expected
+
+
+def test_months_of_english_are_written_out_beside_a_number_with_a_full_stop_where_they_stand_before_it() -> None:
+    assert usual("On Oct. 5 or 6 Dec 2019, by 3 Jan.", "en") == "On October 5 or 6 December 2019, by 3 January."
+    assert usual("I met Jan 3 times; Mar. was late. Fuer moechte", "en") == (
+        "I met Jan 3 times; Mar. was late. Fuer moechte"
+    )
+    assert usual("5 Dez. fuer moechte", None) == "5 Dez. fuer moechte"
+
+
+def test_an_accent_is_read_as_the_apostrophe_that_it_was_typed_for() -> None:
+    profile = Profile(GERMAN, GERMAN, 0.0)
+    found = passage("It´s mine, I don`t share, they`re `on`.", profile)
+    assert (found.given, [text for _, text in found.words]) == ("It's mine, I don't share, they're X1.", ["`on`"])
+    assert passage("DIE STRAẞE", profile).given == "DIE STRAẞE", "nothing is carried"
+
+
+@given(st.lists(st.sampled_from(["die", "Straße", "für", "neue", "Steuer", "ist", "aus", "5", "Mai", "."])))
+def test_what_is_printed_as_ever_stays_as_it_is(words: list[str]) -> None:
+    assert usual(" ".join(words)) == " ".join(words)
