@@ -25,6 +25,7 @@ TEXTS = st.text(st.sampled_from(CHARACTERS), max_size=60) | st.text(max_size=40)
         ("See No. 5 and Fig. 2. No. I will not.", ["See No. 5 and Fig. 2.", "No.", "I will not."]),
         ("It grew by 3.5 percent. That is a lot.", ["It grew by 3.5 percent.", "That is a lot."]),
         ("Am 3. Oktober war es. Dann nicht.", ["Am 3. Oktober war es.", "Dann nicht."]),
+        ("Do, 19. Nov., um zwei. Am Mo, 3. Mär. auch.", ["Do, 19. Nov., um zwei.", "Am Mo, 3. Mär. auch."]),
         ("In der 32. Minute fiel es. Zum 200. Mal. Sie ist 12. Er auch.",
          ["In der 32. Minute fiel es.", "Zum 200. Mal.", "Sie ist 12.", "Er auch."]),
         ("I am 12. My sister is not.", ["I am 12.", "My sister is not."]),

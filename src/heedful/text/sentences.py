@@ -49,7 +49,8 @@ _BEFORE_NUMBERS = re.compile(
 )
 # German words after a number with a full stop that is an ordinal: 3. Oktober.
 _AFTER_ORDINALS = re.compile(
-    r"januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember|jahrhunderts?|klasse|"
+    r"jan(?:uar)?|feb(?:ruar)?|märz?|mrz|apr(?:il)?|mai|jun[io]?|jul[io]?|aug(?:ust)?|sept?(?:ember)?|okt(?:ober)?|"
+    r"nov(?:ember)?|dez(?:ember)?|jahrhunderts?|klasse|"
     r"lebensjahr|auflage|kapitel|stock|tag|mal|platz"
 )
 # And those before it: in der 32. Minute. In English only one of them stands before an age.
