@@ -17,7 +17,7 @@ from heedful.text.numbers import Languages
 from heedful.text.sentences import Span
 
 _HALF = r"\s?(?P<half>[ap])(?:\.\s?m\.?|m\b)"
-_BEGIN = r"(?<![\w:.,/-])(?P<hour>[01]?\d|2[0-4])"
+_BEGIN = r"(?:(?<![\w:.,/-])|(?<=\b\d-)|(?<=\b\d\d-))(?P<hour>[01]?\d|2[0-4])"
 _ENGLISH = re.compile(
     rf"{_BEGIN}(?:\.(?P<point>[0-5]\d)(?=\s?[ap]\.?\s?m\b)|:(?P<colon>[0-5]\d))?(?P<after>{_HALF}|\so['’]clock\b)?(?![:\d])",
     re.IGNORECASE,
