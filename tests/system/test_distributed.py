@@ -159,7 +159,8 @@ def test_processes_foresee_the_same_end(corpus: Path, tmp_path: Path) -> None:
     done = finished(command(corpus, tmp_path / "run", processes=2, **linear))
     assert done.returncode == 0, done.stderr
     status = json.loads((tmp_path / "run" / "status.json").read_text())
-    assert (status["state"], status["step"]) == ("finished", status["steps"]), status["why"]
+    assert status["state"] == "finished", status["why"]
+    assert 0.9 * status["steps"] <= status["step"] <= status["steps"], "the minutes may be over a step before that end"
     lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     rates = [line["learning_rate"] for line in lines if line["kind"] == "train"]
     assert rates[-1] < 0.2 * max(rates)
