@@ -202,9 +202,16 @@ def _spelled(number: int, language: str) -> str:
 
 
 def _is_other_money(source: str, translation: str, units: list[Number], *, language: str | None) -> bool:
-    """Whether a translation has a sign of money that its source does not speak of, or a currency is lost."""
-    if not any(unit.sign for unit in units):
+    """Whether a translation has a sign of money that its source does not speak of, or one beside a number that is no
+    amount, or a currency is lost.
+    """
+    money = [unit for unit in units if unit.sign]
+    if not money:
         return False
+    # Not those right after an amount: £3 to 5 may be 3 bis 5 £.
+    others = {one.numerals for one in units if not any(one.span[0] - 8 < own.span[1] <= one.span[1] for own in money)}
+    if any(one.sign and one.numerals in others for one in numbers_of(translation)):
+        return True
     new = any(sign in translation and not named.search(source) for sign, named in _MONEY.items())
     lost = any(unit.sign and not _MONEY[unit.sign].search(translation) for unit in units)
     return new or (lost and language in _ONES)
