@@ -114,6 +114,7 @@ class Plan:
     clients: int = 1
     stand_in: bool = False
     libretranslate: str = ""
+    only: Sequence[str] = ()
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -141,6 +142,11 @@ class Plan:
             found[_AS_LIBRETRANSLATE] = [*rival, "libretranslate", "--libretranslate", self.libretranslate]
         for kind in ("float32", "int8") if self.device == "cpu" else ("bfloat16",):
             found[f"static batches, CTranslate2 in {kind}"] = [*rival, kind]
+        if self.device == "cpu" and self.threads > 1:
+            several = f"static batches, {self.threads} at a time, CTranslate2 in int8"
+            found[several] = [*rival, "int8", "--rival-batches", str(self.threads)]
+        if self.only:
+            found = {name: command for name, command in found.items() if any(one in name for one in self.only)}
         if self.device == "cuda":
             found["static batches, Hugging Face Marian"] = [*rival, "marian"]
         return found
@@ -387,6 +393,8 @@ def main() -> None:
     parser.add_argument("--ask", help=argparse.SUPPRESS)
     parser.add_argument("--memory", type=int, default=0, metavar="N", help="send N requests, and watch the memory")
     parser.add_argument("--rival", metavar="KIND", help="be the rival, computing in this kind of number")
+    parser.add_argument("--rival-batches", type=int, default=1, help=argparse.SUPPRESS)
+    parser.add_argument("--only", nargs="*", default=(), metavar="PART", help="servers with this in their name alone")
     parser.add_argument("--libretranslate", default="", metavar="PYTHON", help="that has LibreTranslate: a rival more")
     parser.add_argument("--output", type=Path, help="a file of Markdown")
     chosen = parser.parse_args()
@@ -403,6 +411,7 @@ def main() -> None:
         chosen.clients or CLIENTS[chosen.device],
         chosen.stand_in,
         chosen.libretranslate,
+        chosen.only,
     )
     if chosen.rival == "libretranslate":
         from serve_rival import serve_libretranslate
@@ -412,7 +421,8 @@ def main() -> None:
     elif chosen.rival:
         from serve_rival import serve_static_batches
 
-        serve_static_batches(plan.model, chosen.rival, device=plan.device, threads=plan.threads)
+        running = {"device": plan.device, "threads": plan.threads, "at_once": chosen.rival_batches}
+        serve_static_batches(plan.model, chosen.rival, **running)
     elif chosen.memory:
         with started(plan.servers.get("heedful --engine torch", plan.servers["heedful"])) as (url, pid):
             write(measure_memory(url, pid, chosen.memory, picture=chosen.output), chosen.output)

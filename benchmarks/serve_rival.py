@@ -33,10 +33,11 @@ Decode = Callable[[list[list[int]]], list[list[int]]]
 """Sources to translations, subwords without control symbols."""
 
 
-def on_ctranslate2(folder: Path, saved: SavedModel, kind: str, *, device: str, threads: int) -> Decode:
+def on_ctranslate2(folder: Path, saved: SavedModel, kind: str, *, device: str, threads: int, at_once: int) -> Decode:
     import ctranslate2
 
-    engine = ctranslate2.Translator(str(folder), device=device, intra_threads=threads, compute_type=kind)
+    shared = {"intra_threads": threads // at_once, "inter_threads": at_once}
+    engine = ctranslate2.Translator(str(folder), device=device, compute_type=kind, **shared)
     names = json.loads((folder / "shared_vocabulary.json").read_text())
     numbers = {name: number for number, name in enumerate(names)}
 
@@ -48,8 +49,8 @@ def on_ctranslate2(folder: Path, saved: SavedModel, kind: str, *, device: str, t
     return decode
 
 
-def on_transformers(folder: Path, saved: SavedModel, kind: str, *, device: str, threads: int) -> Decode:
-    del kind
+def on_transformers(folder: Path, saved: SavedModel, kind: str, *, device: str, threads: int, at_once: int) -> Decode:
+    del kind, at_once
     import torch
     from transformers import MarianMTModel
 
@@ -78,13 +79,14 @@ def on_transformers(folder: Path, saved: SavedModel, kind: str, *, device: str, 
 
 
 class StaticBatches:
-    """What has come while a batch is translated is the next."""
+    """What has come while a batch is translated, or so many batches, is the next."""
 
-    def __init__(self, saved: SavedModel, decode: Decode, *, most: int) -> None:
+    def __init__(self, saved: SavedModel, decode: Decode, *, most: int, at_once: int) -> None:
         self._saved, self._decode, self._most = saved, decode, most
         self._waiting: list[tuple[str, Future[str]]] = []
         self._news = threading.Condition()
-        threading.Thread(target=self._work, daemon=True).start()
+        for _ in range(at_once):
+            threading.Thread(target=self._work, daemon=True).start()
 
     def submit(self, texts: Sequence[str]) -> list[Future[str]]:
         futures: list[Future[str]] = [Future() for _ in texts]
@@ -105,15 +107,16 @@ class StaticBatches:
                 future.set_result(self._saved.target_subwords.decode(ids))
 
 
-def serve_static_batches(model: str, kind: str, *, device: str, threads: int) -> None:
-    """Answer until somebody stops it; says where on standard error."""
+def serve_static_batches(model: str, kind: str, *, device: str, threads: int, at_once: int) -> None:
+    """Answer until somebody stops it, with so many batches at the same time; says where on standard error."""
     form, begin = ("marian", on_transformers) if kind == "marian" else ("ctranslate2", on_ctranslate2)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "engine"
         command = [sys.executable, "-m", "heedful", "export", model, "--to", form, "--output", str(folder)]
         subprocess.run(command, check=True, capture_output=True)
         saved = read_model(model)
-        rival = StaticBatches(saved, begin(folder, saved, kind, device=device, threads=threads), most=MOST[device])
+        decode = begin(folder, saved, kind, device=device, threads=threads, at_once=at_once)
+        rival = StaticBatches(saved, decode, most=MOST[device], at_once=at_once)
 
         async def translate(request: Request) -> Response:
             texts = (await request.json())["text"]
