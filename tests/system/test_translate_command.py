@@ -22,6 +22,7 @@ from tests.trained_toys import train_toy
 from tests.training_toys import toy_sentences
 
 import heedful
+from heedful.cli import terminal
 from heedful.cli.main import main
 from heedful.runs import folder as names
 from heedful.runs.descriptions import Languages
@@ -75,13 +76,26 @@ def test_arguments_a_file_and_standard_input_give_the_same(
     assert run_here(capsys, "translate", *options, *lines)[1] == expected
     assert run("translate", *options, given="\n".join(lines)).stdout == expected
     to_file = run("translate", *options, "--input", tmp_path / "input.gz", "--output", tmp_path / "x")
-    assert (to_file.returncode, to_file.stdout) == (0, "")
-    assert "translated 0 of 9 lines" in to_file.stderr
-    assert "translated 9 of 9 lines" in to_file.stderr
+    assert (to_file.returncode, to_file.stdout, to_file.stderr) == (0, "", "")
     assert (tmp_path / "x").read_text() == expected
     code, _, errors = run_here(capsys, "translate", *options, "ba", "--output", tmp_path / "x")
     assert code == 2
     assert "--overwrite to replace it" in errors
+
+
+def test_without_a_terminal_only_what_takes_long_says_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    with terminal.progress(unit="lines", quiet=False) as report:
+        for seconds, done in ((0, 0), (9, 3), (10, 5), (15, 7), (16, 8), (16, 8)):
+            now[0] = seconds
+            report("translated", done, 8)
+        for seconds, done in ((17, 0), (18, 8)):
+            now[0] = seconds
+            report("checked", done, 8)
+    assert capsys.readouterr().err.splitlines() == ["translated 5 of 8 lines", "translated 8 of 8 lines"]
 
 
 def test_columns_and_json_say_the_same(

@@ -188,16 +188,17 @@ def _pace(begun: tuple[float, int], done: int, total: int | None) -> str:
 
 
 def _lines(unit: str, *, speed: bool) -> Report:
-    said, at, begun = ("", False), 0.0, (0.0, 0)
+    """A line now and then; none of what is done sooner than that."""
+    of, begun, said, is_silent = "", (0.0, 0), 0.0, True
 
     def report(stage: str, done: int, total: int | None) -> None:
-        nonlocal said, at, begun
-        if said[0] != stage:
-            begun = time.monotonic(), done
-        finished = total is not None and done >= total
-        if said == (stage, finished) and (finished or time.monotonic() - at < SECONDS_BETWEEN_LINES):
+        nonlocal of, begun, said, is_silent
+        now, finished = time.monotonic(), total is not None and done >= total
+        if of != stage:
+            of, begun, said, is_silent = stage, (now, done), now, True
+        if now - said < SECONDS_BETWEEN_LINES and (is_silent or not finished):
             return
-        said, at = (stage, finished), time.monotonic()
+        said, is_silent = now, finished
         pace = _pace(begun, done, total) if speed else ""
         say(f"{stage} {done:,}{f' of {total:,}' if total is not None else ''} {unit}{f', {pace}' if pace else ''}")
 
