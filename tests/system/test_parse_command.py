@@ -8,11 +8,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from tests.commands import run_here
+from tests.commands import heedful, run_here
 from tests.pages import Page
 from tests.trained_toys import SMALL
 
-from heedful.cli.main import main
 from heedful.parsing.trees import read_trees, tree_from, tree_of
 from heedful.planning.fit import fitted_run
 from heedful.presets import preset
@@ -28,12 +27,6 @@ def sentence(rng: random.Random) -> str:
     return f"(ROOT (S {noun_phrase()} (VP (VBZ {rng.choice(VERBS)}) {noun_phrase()}) (. .)))"
 
 
-def _run(*arguments: str) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    assert not ended.value.code
-
-
 @pytest.fixture(scope="module")
 def trees(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with train.ptb, dev.ptb, a corpus and a run on it."""
@@ -41,11 +34,11 @@ def trees(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, count in (("train", 300), ("dev", 12)):
         (folder / f"{name}.ptb").write_text("\n".join(sentence(rng) for _ in range(count)), encoding="utf-8")
     files = ["--trees", f"{folder}/train.ptb", "--valid-trees", f"{folder}/dev.ptb"]
-    _run("prepare", "--task", "parsing", *files, "--output", f"{folder}/corpus", "--quiet")
+    assert heedful("prepare", "--task", "parsing", *files, "--output", folder / "corpus", "--quiet") == 0
     few = ["training.steps=120", "training.checkpoint_steps=60", "training.average_last=1", "search.beam_size=3"]
     few += ["training.validation_steps=60", "training.learning_rate_scale=1.0", "training.residual_scale=1.0"]
     settings = [word for setting in [*SMALL, *few] for word in ("--set", setting)]
-    _run("train", f"{folder}/corpus", "--preset", "parser-small", "--output", f"{folder}/run", *settings)
+    assert heedful("train", folder / "corpus", "--preset", "parser-small", "--output", folder / "run", *settings) == 0
     return folder
 
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.commands import heedful
 from tests.pages import Page
 from tests.report_toys import toy_scores
 from tests.trained_toys import train_toy
 
-from heedful.cli.main import main
 from heedful.errors import ReportError
 from heedful.report.live import live_server
 from heedful.report.run_page import run_page
@@ -87,8 +87,7 @@ def test_two_runs_that_are_one_are_not_told_apart(
     runs: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(runs[0].parent)
-    with pytest.raises(SystemExit, match="0"):
-        main(["report", "first", "second", "--greedy", "--quiet", "--json"])
+    assert heedful("report", "first", "second", "--greedy", "--quiet", "--json") == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["report"] == "compared.html"
     assert facts["text"] == "first's validation text"
@@ -116,8 +115,7 @@ def test_mistakes_are_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(runs[0].parent)
-    with pytest.raises(SystemExit, match="2"):
-        main(["report", "first", *arguments])
+    assert heedful("report", "first", *arguments) == 2
     assert message in capsys.readouterr().err
 
 
@@ -162,9 +160,7 @@ def test_ctrl_c_ends_a_live_page_in_peace(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("http.server.HTTPServer.serve_forever", interrupted)
-    with pytest.raises(SystemExit, match="0"):
-        main(["report", str(runs[0]), "--live"])
+    assert heedful("report", runs[0], "--live") == 0
     assert "shows" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match="2"):
-        main(["report", str(runs[0].parent), "--live"])
+    assert heedful("report", runs[0].parent, "--live") == 2
     assert "is not a run" in capsys.readouterr().err
