@@ -90,10 +90,8 @@ def parse(
                 report("parsed", done, None)
     if svg:
         write_file(svg, trees_svg(drawn).encode(), error=TextError)
-        say(
-            f"{svg} is written" + (f": the first {_MOST_DRAWN:,} trees" if len(drawn) == _MOST_DRAWN else ""),
-            quiet=quiet,
-        )
+        first = f": the first {_MOST_DRAWN:,} trees" if len(drawn) == _MOST_DRAWN else ""
+        say(f"{svg} is written{first}", quiet=quiet)
 
 
 def _written(
