@@ -76,7 +76,7 @@ def parse(
     options = search.options(parser, n_best=n_best)
     blocks: Iterable[Iterable[str]] = [text_lines(input_)] if input_ else [text]
     if not text and not input_:
-        blocks = standard_input(greeting=lambda: f"{model.model} parses. Type a sentence and press Enter; Ctrl-D ends.")
+        blocks = standard_input(greeting=lambda: f"{model.model} parses")
     done, drawn = 0, list[Tree]()
     with new_text(output) as write, progress(unit="sentences", quiet=quiet or not input_) as report:
         for block in blocks:
