@@ -82,14 +82,12 @@ WAYS: dict[str, Callable[[int], Score]] = {
 
 
 def measured(asked: Asked) -> Found:
-    """Everything that the page shows, of this machine."""
     device = training_device(asked.device)
     sizes, length = (KEY_SIZES[:3], 16) if asked.miniature else (KEY_SIZES, LENGTH[device.type])
     return {"attended": attended(sizes, length=length, device=device, report=asked.report)}
 
 
 def page(records: Sequence[Record]) -> Page:
-    """The page, of one machine or several."""
     text, pictures = [_ABOUT], {}
     for number, record in enumerate(records, start=1):
         found = record.rows("attended", Attended)

@@ -26,7 +26,6 @@ _MEASURES = {
 
 
 def measured(asked: Asked) -> Found:
-    """Everything that the page shows, of this machine."""
     device = training_device(asked.device)
     sizes = SIZES["miniature" if asked.miniature else device.type]
     plan = copying.MINIATURE if asked.miniature else CopyPlan()

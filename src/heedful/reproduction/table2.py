@@ -126,7 +126,6 @@ def training_cost(record: RunRecord) -> Cost:
 
 
 def page(records: Sequence[Record]) -> Page:
-    """The paper's rows, and ours."""
     ours = [one for record in records for one in record.rows("systems", Ours)]
     paper = [[one.name, *map(_number, (one.de, one.fr)), *map(_flops, (one.de_flops, one.fr_flops))] for one in TABLE_2]
     own = []
