@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from heedful.cli.main import main
 
 
-def run_here(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
-    """The exit code of a command, and what it printed on standard output and standard error."""
-    code = 0
+def heedful(*arguments: object) -> int:
+    """The exit code of a command."""
     try:
         main([str(argument) for argument in arguments])
-    except SystemExit as error:
-        code = int(error.code or 0)
+    except SystemExit as leaving:
+        return int(leaving.code or 0)
+    return 0
+
+
+def run_here(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    """The exit code of a command, and what it printed on standard output and standard error."""
+    capsys.readouterr()
+    code = heedful(*arguments)
     out, errors = capsys.readouterr()
     return code, out, errors

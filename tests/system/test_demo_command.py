@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 import sacrebleu
+from tests.commands import heedful
 
-from heedful.cli.main import main
 from heedful.cli.training_display import DemoDisplay
 from heedful.config import Config
 from heedful.demo import plan, results, stages
@@ -52,14 +52,7 @@ def configuration(made: DemoPlan, *settings: str) -> Config:
 
 def demo(folder: Path, *arguments: str) -> int:
     """The exit code of the command."""
-    return command("demo", "--output", str(folder), *arguments)
-
-
-def command(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as left:
-        main(arguments)
-    assert isinstance(left.value.code, int)
-    return left.value.code
+    return heedful("demo", "--output", folder, *arguments)
 
 
 def fingerprint(folder: Path) -> dict[str, Any]:
@@ -128,7 +121,7 @@ def test_a_person_is_told_scores_sentences_and_what_to_try(whole: Path, capsys: 
     assert f"{whole / 'report.html'} shows all of it" in told.out
     assert told.out.count("  → ") == 4
     for words in re.findall(r"^heedful (.* --model .*/demo/run .*)$", told.out, flags=re.MULTILINE):
-        assert command(*shlex.split(words), "--threads", "1") == 0
+        assert heedful(*shlex.split(words), "--threads", "1") == 0
     assert (whole / "attention.html").is_file()
 
 

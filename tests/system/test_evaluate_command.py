@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 from sacrebleu.metrics.bleu import BLEU
+from tests.commands import heedful
 from tests.training_toys import write_toy
 
-from heedful.cli.main import main
 from heedful.cli.model_options import ModelOptions
 from heedful.presets import resolve
 from heedful.runs.descriptions import Languages
@@ -86,14 +86,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def leaving(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as leaving:
-        main(arguments)
-    return int(leaving.value.code or 0)
-
-
 def evaluated(*arguments: str) -> int:
-    return leaving("evaluate", *arguments)
+    return heedful("evaluate", *arguments)
 
 
 def test_a_file_is_scored_and_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -224,7 +218,7 @@ def test_two_files_or_models_are_compared(folder: Path, capsys: pytest.CaptureFi
     results = []
     for a, b in (("bad.out", "good.out"), ("bad-run", "good.out"), ("bad-run", "good-run")):
         arguments = ["--source", "test.en", "--reference", "test.de", "--trials", "500", "--quiet", "--json"]
-        assert leaving("compare", a, b, *arguments) == 0
+        assert heedful("compare", a, b, *arguments) == 0
         facts = json.loads(capsys.readouterr().out)
         assert (facts.pop("a"), facts.pop("b")) == (a, b)
         results.append(facts)
@@ -243,14 +237,14 @@ def test_two_files_or_models_are_compared(folder: Path, capsys: pytest.CaptureFi
 
 
 def test_a_comparison_is_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert leaving("compare", "bad.out", "good.out", "--reference", "test.de", "--source", "test.en") == 0
+    assert heedful("compare", "bad.out", "good.out", "--reference", "test.de", "--source", "test.en") == 0
     out = capsys.readouterr().out
     assert out.startswith("A  bad.out\nB  good.out\n5 sentences of test.de\n")
     assert "p randomisation" in out
     assert "[" in out
     assert "where A leads" not in out
     assert "where B leads most by chrF\nline 5, chrF A 0.0, B 100.0" in out
-    assert leaving("compare", "bad.out", "bad.out", "--reference", "test.de") == 0
+    assert heedful("compare", "bad.out", "bad.out", "--reference", "test.de") == 0
     assert "leads" not in capsys.readouterr().out
 
 
@@ -269,7 +263,7 @@ def test_a_comparison_is_shown(folder: Path, capsys: pytest.CaptureFixture[str])
 def test_a_comparison_that_cannot_be_is_refused(
     folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
-    assert leaving("compare", *arguments) == 2
+    assert heedful("compare", *arguments) == 2
     out, err = capsys.readouterr()
     assert message in err
     assert out == ""
@@ -291,14 +285,14 @@ def test_a_real_model_is_evaluated_and_compared_with_what_it_wrote(
     assert evaluated("--model", "run", *files, *search, "--output", "out") == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["search"]["beam_size"] == 2
-    assert leaving("score", "--model", "run", *files[:2], "--target", "valid.target", "--json", "--quiet") == 0
+    assert heedful("score", "--model", "run", *files[:2], "--target", "valid.target", "--json", "--quiet") == 0
     whole = json.loads(capsys.readouterr().out.splitlines()[-1])["whole"]
     assert facts["perplexity"]["per_subword"] == pytest.approx(whole["perplexity"])
     assert facts["perplexity"]["per_word"] == pytest.approx(whole["perplexity_per_word"])
     assert (
-        leaving("translate", "--model", "run", "--input", "valid.source", "--output", "out2", *search, "--quiet") == 0
+        heedful("translate", "--model", "run", "--input", "valid.source", "--output", "out2", *search, "--quiet") == 0
     )
     assert (tmp_path / "out").read_text(encoding="utf-8") == (tmp_path / "out2").read_text(encoding="utf-8")
-    assert leaving("compare", "run", "out", *files, *search, "--resamples", "20", "--trials", "20") == 0
+    assert heedful("compare", "run", "out", *files, *search, "--resamples", "20", "--trials", "20") == 0
     rows = json.loads(capsys.readouterr().out)["comparisons"]
     assert [row["randomisation_p_value"] for row in rows] == [1, 1, 1]

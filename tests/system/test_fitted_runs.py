@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.commands import heedful
 from tests.training_toys import write_toy
 
-from heedful.cli.main import main
 from heedful.data.corpus import Corpus
 from heedful.errors import PlanError
 from heedful.planning import fit, probe
@@ -27,14 +27,6 @@ CPU = torch.device("cpu")
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_toy(tmp_path_factory.mktemp("toy") / "data", task="copy", pairs=4000)
-
-
-def heedful(*arguments: str | Path) -> int:
-    try:
-        main([str(argument) for argument in arguments])
-    except SystemExit as leaving:
-        return int(leaving.code or 0)
-    return 0
 
 
 def machine(monkeypatch: pytest.MonkeyPatch, *, flops_per_second: float) -> None:

@@ -8,11 +8,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from tests.commands import run_here
+from tests.commands import heedful, run_here
 from tests.pages import Page
 from tests.trained_toys import SMALL
 
-from heedful.cli.main import main
 from heedful.parsing.trees import read_trees, tree_from, tree_of
 from heedful.planning.fit import fitted_run
 from heedful.presets import preset
@@ -28,12 +27,6 @@ def sentence(rng: random.Random) -> str:
     return f"(ROOT (S {noun_phrase()} (VP (VBZ {rng.choice(VERBS)}) {noun_phrase()}) (. .)))"
 
 
-def _run(*arguments: str) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    assert not ended.value.code
-
-
 @pytest.fixture(scope="module")
 def trees(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with train.ptb, dev.ptb, a corpus and a run on it."""
@@ -41,12 +34,33 @@ def trees(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, count in (("train", 300), ("dev", 12)):
         (folder / f"{name}.ptb").write_text("\n".join(sentence(rng) for _ in range(count)), encoding="utf-8")
     files = ["--trees", f"{folder}/train.ptb", "--valid-trees", f"{folder}/dev.ptb"]
-    _run("prepare", "--task", "parsing", *files, "--output", f"{folder}/corpus", "--quiet")
+    assert heedful("prepare", "--task", "parsing", *files, "--output", folder / "corpus", "--quiet") == 0
     few = ["training.steps=120", "training.checkpoint_steps=60", "training.average_last=1", "search.beam_size=3"]
     few += ["training.validation_steps=60", "training.learning_rate_scale=1.0", "training.residual_scale=1.0"]
     settings = [word for setting in [*SMALL, *few] for word in ("--set", setting)]
-    _run("train", f"{folder}/corpus", "--preset", "parser-small", "--output", f"{folder}/run", *settings)
+    assert heedful("train", folder / "corpus", "--preset", "parser-small", "--output", folder / "run", *settings) == 0
     return folder
+
+
+def test_somebody_at_a_terminal_is_told_which_model_parses(
+    trees: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed = iter(["the dog sees a cat .", EOFError])
+
+    def typing(_: str) -> str:
+        if isinstance(line := next(typed), str):
+            return line
+        raise line
+
+    monkeypatch.setattr("heedful.cli.standard_input.is_closed", lambda _: False)
+    monkeypatch.setattr("heedful.cli.standard_input.is_typed", lambda: True)
+    monkeypatch.setattr("builtins.input", typing)
+    code, out, errors = run_here(capsys, "parse", "--model", trees / "run", "--tokenized")
+    assert (code, errors.splitlines()[0]) == (
+        0,
+        f"{trees / 'run'} parses. Type a sentence and press Enter; Ctrl-D ends.",
+    )
+    assert tree_from(out).words == ("the", "dog", "sees", "a", "cat", ".")
 
 
 def test_a_model_learns_to_parse_and_is_scored(trees: Path, capsys: pytest.CaptureFixture[str]) -> None:

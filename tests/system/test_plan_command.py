@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.commands import heedful
 
-from heedful.cli.main import main
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
 from heedful.errors import PlanError
@@ -29,14 +29,6 @@ from heedful.training.step import Trainer
 BUDGETS = ("training.source_tokens=300", "training.target_tokens=320")
 TINY = ("--preset", "tiny", "--set", BUDGETS[0], "--set", BUDGETS[1])
 WORDS = ("red", "old", "small", "quick", "house", "tree", "dog", "garden", "book", "ship", "number", "river")
-
-
-def heedful(*arguments: str | Path) -> int:
-    try:
-        main([str(argument) for argument in arguments])
-    except SystemExit as leaving:
-        return int(leaving.code or 0)
-    return 0
 
 
 def prepared(place: Path, *, validation: bool = True, long_validation: bool = False, weight: str = "") -> Path:

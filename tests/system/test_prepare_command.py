@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.commands import heedful
 
-from heedful.cli.main import main
 from heedful.data.batching import Schedule
 from heedful.data.corpus import Corpus
 from heedful.prepare.encoding import given_vocabularies
@@ -23,15 +23,6 @@ from heedful.text.subwords import Subwords
 
 ADJECTIVES, NOUNS = ["red", "old", "small", "quick", "quiet", "new"], ["house", "tree", "dog", "garden", "book", "ship"]
 ROT, DINGE = ["rot", "alt", "klein", "schnell", "leise", "neu"], ["Haus", "Baum", "Hund", "Garten", "Buch", "Schiff"]
-
-
-def heedful(*arguments: str | Path) -> int:
-    """Run the command in this process; its exit code."""
-    try:
-        main([str(argument) for argument in arguments])
-    except SystemExit as leaving:
-        return int(leaving.code or 0)
-    return 0
 
 
 def sentence(number: int) -> tuple[str, str]:

@@ -13,10 +13,10 @@ import pytest
 import torch
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
+from tests.commands import heedful
 from tests.pages import Page
 from tests.trained_toys import train_toy
 
-from heedful.cli.main import main
 from heedful.report.repetition import prepare_command, train_command
 from heedful.runs.checkpoints import read_checkpoint
 from heedful.runs.record import run_record
@@ -36,9 +36,7 @@ def run(trained: Path, tmp_path: Path) -> Path:
 
 
 def reported(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as leaving:
-        main(["report", *map(str, arguments)])
-    return int(leaving.value.code or 0)
+    return heedful("report", *arguments)
 
 
 def test_the_scores_are_those_of_the_validation_text(
@@ -146,8 +144,7 @@ def test_the_commands_on_the_page_make_the_same_corpus_and_the_same_model(
     def carried_out(command: str) -> None:
         arguments = words_of(command)
         monkeypatch.setattr(sys, "argv", ["/usr/bin/heedful", *arguments])
-        with pytest.raises(SystemExit, match="0"):
-            main([*arguments, "--quiet"])
+        assert heedful(*arguments, "--quiet") == 0
 
     record = run_record(trained)
     assert record.corpus is not None

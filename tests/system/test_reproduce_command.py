@@ -7,22 +7,13 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.commands import heedful
 from tests.trained_toys import SMALL, train_toy
 from tests.training_toys import write_toy
-
-from heedful.cli.main import main
 
 
 def reproduce(*words: object) -> int:
     return heedful("reproduce", *words, "--device", "cpu", "--quiet")
-
-
-def heedful(*words: object) -> int:
-    try:
-        main([*map(str, words)])
-    except SystemExit as ended:
-        return ended.code if isinstance(ended.code, int) else 1
-    return 0
 
 
 @pytest.fixture(scope="module")

@@ -18,12 +18,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.commands import run_here
 from tests.trained_toys import train_toy
 from tests.training_toys import toy_sentences
 
 import heedful
 from heedful.cli import terminal
-from heedful.cli.main import main
 from heedful.runs import folder as names
 from heedful.runs.descriptions import Languages
 from heedful.runs.saved import read_model
@@ -52,16 +52,6 @@ def run(*arguments: str | Path, given: str | bytes = "") -> subprocess.Completed
     data = given.encode() if isinstance(given, str) else given
     done = subprocess.run(command, check=False, capture_output=True, input=data, env={**os.environ, "COLUMNS": "200"})
     return subprocess.CompletedProcess(command, done.returncode, done.stdout.decode(), done.stderr.decode())
-
-
-def run_here(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
-    """The same without a process of its own: exit code, output, errors."""
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as ended:
-        main(list(map(str, arguments)))
-    captured = capsys.readouterr()
-    assert isinstance(ended.value.code, int)
-    return ended.value.code, captured.out, captured.err
 
 
 def test_arguments_a_file_and_standard_input_give_the_same(

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.attention_toys import toy_maps
+from tests.commands import heedful
 
-from heedful.cli.main import main
 from heedful.cli.model_options import ModelOptions
 from heedful.search.attention_maps import AttentionMaps
 from heedful.search.options import SearchOptions
@@ -40,10 +40,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[Any, ..
 
 
 def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(["attention", "--model", "run", *arguments])
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
+    return heedful("attention", "--model", "run", *arguments)
 
 
 def test_without_options_it_writes_the_page(

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from PIL import Image
+from tests.commands import heedful
 
-from heedful.cli.main import main
 from heedful.errors import ReportError
 from heedful.report.curves import write_curves, write_events
 
@@ -144,12 +144,9 @@ def test_a_missing_extra_is_named_with_the_command_that_installs_it(
 
 def test_the_command_says_where_the_picture_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = run_folder(tmp_path, [train(1)])
-    with pytest.raises(SystemExit, match="0"):
-        main(["curves", str(folder)])
+    assert heedful("curves", folder) == 0
     assert capsys.readouterr().out == f"{folder / 'curves.png'} is drawn\n"
-    with pytest.raises(SystemExit, match="0"):
-        main(["curves", str(folder), "--json"])
+    assert heedful("curves", folder, "--json") == 0
     assert json.loads(capsys.readouterr().out) == {"picture": str(folder / "curves.png"), "events": None}
-    with pytest.raises(SystemExit, match="2"):
-        main(["curves", str(tmp_path)])
+    assert heedful("curves", tmp_path) == 2
     assert "has no metrics.jsonl" in capsys.readouterr().err

@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.commands import heedful
 from tests.pages import Page
 from tests.report_toys import toy_scores
 from tests.trained_toys import train_toy
 
-from heedful.cli.main import main
 from heedful.errors import ReportError
 from heedful.report.live import live_server
 from heedful.report.run_page import run_page
-from heedful.report.two_runs import ScoredRun, two_runs_sections
+from heedful.report.two_runs import two_runs_sections
 from heedful.runs.metrics import read_metrics
 from heedful.runs.record import run_record
 
@@ -46,12 +46,8 @@ def runs(trained: Path, tmp_path: Path) -> list[Path]:
 
 def test_the_better_run_is_named_and_what_differs_is_shown(runs: list[Path]) -> None:
     worse = [line.replace("sees", "saw") for line in SENTENCES[:7]] + SENTENCES[7:]
-    outputs = worse, SENTENCES
-    a, b = (
-        ScoredRun(run_record(run), toy_scores(SENTENCES, said, SENTENCES))
-        for run, said in zip(runs, outputs, strict=True)
-    )
-    sections, found = two_runs_sections(a, b)
+    scores = [toy_scores(SENTENCES, said, SENTENCES) for said in (worse, SENTENCES)]
+    sections, found = two_runs_sections([run_record(run) for run in runs], scores)
     assert [one.title for one in sections] == [
         "Both runs",
         "Translations",
@@ -72,8 +68,7 @@ def test_the_better_run_is_named_and_what_differs_is_shown(runs: list[Path]) -> 
 
 
 def test_each_curve_of_both_runs_stands_in_one_chart(runs: list[Path]) -> None:
-    pair = [ScoredRun(run_record(run), None) for run in runs]
-    sections, found = two_runs_sections(*pair, why_not="nothing was asked")
+    sections, found = two_runs_sections([run_record(run) for run in runs], [], why_not="nothing was asked")
     assert found == []
     page = Page(run_page("Runs", sections))
     assert "No text was translated: nothing was asked" in page.text
@@ -87,8 +82,7 @@ def test_two_runs_that_are_one_are_not_told_apart(
     runs: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(runs[0].parent)
-    with pytest.raises(SystemExit, match="0"):
-        main(["report", "first", "second", "--greedy", "--quiet", "--json"])
+    assert heedful("report", "first", "second", "--greedy", "--quiet", "--json") == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["report"] == "compared.html"
     assert facts["text"] == "first's validation text"
@@ -116,8 +110,7 @@ def test_mistakes_are_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(runs[0].parent)
-    with pytest.raises(SystemExit, match="2"):
-        main(["report", "first", *arguments])
+    assert heedful("report", "first", *arguments) == 2
     assert message in capsys.readouterr().err
 
 
@@ -162,9 +155,7 @@ def test_ctrl_c_ends_a_live_page_in_peace(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("http.server.HTTPServer.serve_forever", interrupted)
-    with pytest.raises(SystemExit, match="0"):
-        main(["report", str(runs[0]), "--live"])
+    assert heedful("report", runs[0], "--live") == 0
     assert "shows" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match="2"):
-        main(["report", str(runs[0].parent), "--live"])
+    assert heedful("report", runs[0].parent, "--live") == 2
     assert "is not a run" in capsys.readouterr().err

@@ -76,7 +76,7 @@ def parse(
     options = search.options(parser, n_best=n_best)
     blocks: Iterable[Iterable[str]] = [text_lines(input_)] if input_ else [text]
     if not text and not input_:
-        blocks = standard_input(greeting=lambda: f"{model.model} parses. Type a sentence and press Enter; Ctrl-D ends.")
+        blocks = standard_input(greeting=lambda: f"{' + '.join(model.names)} parses")
     done, drawn = 0, list[Tree]()
     with new_text(output) as write, progress(unit="sentences", quiet=quiet or not input_) as report:
         for block in blocks:
@@ -90,10 +90,8 @@ def parse(
                 report("parsed", done, None)
     if svg:
         write_file(svg, trees_svg(drawn).encode(), error=TextError)
-        say(
-            f"{svg} is written" + (f": the first {_MOST_DRAWN:,} trees" if len(drawn) == _MOST_DRAWN else ""),
-            quiet=quiet,
-        )
+        first = f": the first {_MOST_DRAWN:,} trees" if len(drawn) == _MOST_DRAWN else ""
+        say(f"{svg} is written{first}", quiet=quiet)
 
 
 def _written(

@@ -114,10 +114,9 @@ def report(
     if other is None:
         sections = run_sections(records[0], *scores, why_not=why_not)
     else:
-        from heedful.report.two_runs import ScoredRun, two_runs_sections
+        from heedful.report.two_runs import two_runs_sections
 
-        pair = [ScoredRun(record, scores[place] if scores else None) for place, record in enumerate(records)]
-        sections, found = two_runs_sections(*pair, why_not=why_not)
+        sections, found = two_runs_sections(records, scores, why_not=why_not)
         compared = {"comparisons": found, "other": _described(scores[1] if scores else None)}
     write_run_page(f"{'Runs' if other else 'Run'} {title}", sections, path, overwrite=overwrite)
     problems = [problem for record in records for problem in record.problems]

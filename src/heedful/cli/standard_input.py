@@ -20,7 +20,7 @@ def is_typed() -> bool:
 
 
 def standard_input(*, greeting: Callable[[], str]) -> Iterator[list[str]]:
-    """The lines that come, as many together as are there; ``greeting``: said to somebody who types them."""
+    """The lines that come, as many together as are there; ``greeting``: what somebody who types is told first."""
     if is_closed(sys.stdin):
         raise TextError("standard input is closed: give text, or --input FILE")
     return _typed(greeting) if is_typed() else _piped()
@@ -30,7 +30,7 @@ def _typed(greeting: Callable[[], str]) -> Iterator[list[str]]:
     """Each line when it is typed; Ctrl-D, or Ctrl-C while nothing is being translated, is the end."""
     with contextlib.suppress(ImportError):  # with it, `input` has the keys for editing a line and those before it
         import readline  # noqa: F401
-    say(greeting())
+    say(f"{greeting()}. Type a sentence and press Enter; Ctrl-D ends.")
     while True:
         try:
             line = input(_PROMPT)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from heedful.translation.glossary import Glossary
     from heedful.translation.translator import Translation, Translator
 
-
 _MOST_NAMED = 20
 
 
@@ -213,7 +212,7 @@ def _greeting(model: EnsembleOptions, translator: Translator) -> str:
 
     spoken = languages(translator.saved.description)
     between = f" from {spoken.source} to {spoken.target}" if spoken else ""
-    return f"{model.named().model} translates{between}. Type a sentence and press Enter; Ctrl-D ends."
+    return f"{model.named().model} translates{between}"
 
 
 def _columns(

@@ -66,9 +66,9 @@ class Comparison:
     randomisation_p_value: float
     """Two-sided."""
 
-    def better(self, *, level: float = LEVEL) -> Literal["A", "B"] | None:
-        """Which one is better, if approximate randomisation lets it be said at this level."""
-        if self.randomisation_p_value >= level:
+    def better(self) -> Literal["A", "B"] | None:
+        """Which one is better, if approximate randomisation lets it be said."""
+        if self.randomisation_p_value >= LEVEL:
             return None
         return "B" if (self.difference > 0) != self.lower_is_better else "A"
 

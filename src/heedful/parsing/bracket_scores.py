@@ -99,7 +99,7 @@ def parse_counts(outputs: Sequence[Tree | None], references: Sequence[Tree]) -> 
     rows = np.array([_row(*pair) for pair in zip(outputs, references, strict=True)], np.float64)
     short = np.array([len(tree.words) <= _SHORT for tree in references], np.float64)[:, None]
     scores: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-        "F1": _f1,
+        "F1": lambda sums: _share(2 * sums[..., _MATCHED], sums[..., _GIVEN] + sums[..., _WANTED]),
         "precision": lambda sums: _found(sums, _GIVEN),
         "recall": lambda sums: _found(sums, _WANTED),
         "complete match": lambda sums: _share(sums[..., _COMPLETE], sums[..., _SENTENCES]),
@@ -125,10 +125,6 @@ def _found(sums: np.ndarray, among: int) -> np.ndarray:
     """The share of these brackets that match: nothing where only the other tree has any."""
     some = sums[..., _GIVEN] + sums[..., _WANTED] > 0
     return np.where(some & (sums[..., among] == 0), 0.0, _share(sums[..., _MATCHED], sums[..., among]))
-
-
-def _f1(sums: np.ndarray) -> np.ndarray:
-    return _share(2 * sums[..., _MATCHED], sums[..., _GIVEN] + sums[..., _WANTED])
 
 
 def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:

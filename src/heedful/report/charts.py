@@ -155,14 +155,14 @@ def add_axes(figure: MatplotlibFigure, box: Box, **settings: Any) -> Axes:
     return axes
 
 
-def thinned(points: Sequence[Point], columns: int = _COLUMNS) -> list[Point]:
+def thinned(points: Sequence[Point]) -> list[Point]:
     """The points without those that could not be seen beside their neighbours; extremes stay."""
-    if len(points) <= columns:
+    if len(points) <= _COLUMNS:
         return list(points)
     low, high = points[0][0], points[-1][0]
     by_column: dict[int, list[Point]] = {}
     for point in points:
-        by_column.setdefault(int((point[0] - low) / ((high - low) or 1.0) * columns), []).append(point)
+        by_column.setdefault(int((point[0] - low) / ((high - low) or 1.0) * _COLUMNS), []).append(point)
     kept: list[Point] = []
     for column in by_column.values():
         kept += sorted({column[0], column[-1], min(column, key=lambda p: p[1]), max(column, key=lambda p: p[1])})

@@ -239,19 +239,17 @@ def position_map(table_LD: np.ndarray) -> Markup:
 
 def _configuration_section(record: RunRecord) -> Section:
     """Every setting of the run, those marked that its preset has otherwise."""
-    differing = changed_settings(record)
-    # What the corpus was prepared with is true, not what the configuration would have asked for.
-    sizes = {getattr(record.description.vocabularies, side).size: None for side in SIDES}
-    prepared = {"vocab_size": " and ".join(f"{size:,}" for size in sizes)}
+    differing, settings = changed_settings(record), record.config.settings
     parts: dict[str, list[tuple[str | None, ...]]] = {name: [] for name in SECTIONS}
     for name, kind in SECTIONS.items():
         for item in dataclasses.fields(kind):
-            value = toml_value(getattr(getattr(record.config, name), item.name))
-            was = differing.get(f"{name}.{item.name}")
-            help_text = item.metadata["rule"].help
-            if name == "data" and item.name in prepared:
-                value, was = prepared[item.name], None
-            parts[name].append((item.name, value, was, help_text))
+            path = f"{name}.{item.name}"
+            value, was = toml_value(settings[path]), differing.get(path)
+            if path == "data.vocab_size":
+                # What the corpus was prepared with is true, not what the configuration would have asked for.
+                sizes = dict.fromkeys(getattr(record.description.vocabularies, side).size for side in SIDES)
+                value, was = " and ".join(f"{size:,}" for size in sizes), None
+            parts[name].append((item.name, value, was, item.metadata["rule"].help))
     counted = {"preset": preset_name(record), "differing": len(differing)}
     return section("Configuration", "configuration.html", folded=True, parts=parts, **counted)
 

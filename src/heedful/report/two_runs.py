@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from heedful.config import toml_value
 from heedful.evaluation.counts import system_counts
@@ -21,23 +20,18 @@ _EXAMPLES = 4
 """Sentences that are shown where one leads."""
 
 
-@dataclass(frozen=True)
-class ScoredRun:
-    """One of the two; without scores where none could be made."""
-
-    record: RunRecord
-    scores: RunScores | None
-
-
-def two_runs_sections(a: ScoredRun, b: ScoredRun, *, why_not: str = "") -> tuple[list[Section], list[Comparison]]:
-    """What can be said of both, and the scores by which they are compared; both have translated the same text."""
-    names = [f"{letter}: {run.record.folder.absolute().name}" for letter, run in (("A", a), ("B", b))]
+def two_runs_sections(
+    records: Sequence[RunRecord], scores: Sequence[RunScores], *, why_not: str = ""
+) -> tuple[list[Section], list[Comparison]]:
+    """What can be said of two runs, and the scores by which they are compared, if there are ``scores``: those of both,
+    on the same text."""
+    names = [f"{letter}: {record.folder.absolute().name}" for letter, record in zip("AB", records, strict=True)]
     found: list[Comparison] = []
     shown, told = [], {}
-    if a.scores is not None and b.scores is not None:
-        test, outputs = a.scores.text.test, (a.scores.outputs, b.scores.outputs)
-        told = {"about": a.scores.text.about, "sentences": a.scores.report.sentences}
-        if a.record.description.task == PARSING.name:
+    if scores:
+        test, outputs = scores[0].text.test, [own.outputs for own in scores]
+        told = {"about": scores[0].text.about, "sentences": scores[0].report.sentences}
+        if records[0].description.task == PARSING.name:
             found = comparisons(*(PARSING.counts(own, test.references) for own in outputs))
         else:
             counts_a, counts_b = (system_counts(own, test.references) for own in outputs)
@@ -46,18 +40,21 @@ def two_runs_sections(a: ScoredRun, b: ScoredRun, *, why_not: str = "") -> tuple
             groups = {f"Where {names[0]} leads": leading.a, f"Where {names[1]} leads": leading.b}
             shown = [section("Translations", "two_translations.html", names=names, groups=groups)]
     sections = [
-        _overview_section(names, (a, b), found),
+        _overview_section(names, records, scores, found),
         *shown,
-        section("Training", "charts.html", charts=_charts(names, (a, b))),
+        section("Training", "charts.html", charts=_charts(names, records)),
         section("Scores", "two_scores.html", names=names, compared=found, why_not=why_not, **told),
-        _settings_section(names, a.record, b.record),
+        _settings_section(names, records),
     ]
-    return [without_folders(one, a.record, b.record) for one in sections], found
+    return [without_folders(one, *records) for one in sections], found
 
 
-def _overview_section(names: Sequence[str], runs: Sequence[ScoredRun], found: Sequence[Comparison]) -> Section:
-    numbers = {name: headline(run.record, run.scores) for name, run in zip(names, runs, strict=True)}
-    problems = [f"{name}: {problem}" for name, run in zip(names, runs, strict=True) for problem in run.record.problems]
+def _overview_section(
+    names: Sequence[str], records: Sequence[RunRecord], scores: Sequence[RunScores], found: Sequence[Comparison]
+) -> Section:
+    runs = zip(names, records, scores or (None, None), strict=True)
+    numbers = {name: headline(record, own) for name, record, own in runs}
+    problems = [f"{name}: {problem}" for name, own in zip(names, records, strict=True) for problem in own.problems]
     verdict = ""
     if found:
         first, better = found[0], found[0].better()
@@ -68,18 +65,18 @@ def _overview_section(names: Sequence[str], runs: Sequence[ScoredRun], found: Se
     return section("Both runs", "two_overview.html", runs=numbers, problems=problems, verdict=verdict)
 
 
-def _charts(names: Sequence[str], runs: Sequence[ScoredRun]) -> list[Figure]:
-    metrics = {name: run.record.metrics for name, run in zip(names, runs, strict=True)}
+def _charts(names: Sequence[str], records: Sequence[RunRecord]) -> list[Figure]:
+    metrics = {name: record.metrics for name, record in zip(names, records, strict=True)}
     return [figure for chart in compared_charts(metrics) if (figure := line_figure(chart))]
 
 
-def _settings_section(names: Sequence[str], a: RunRecord, b: RunRecord) -> Section:
+def _settings_section(names: Sequence[str], records: Sequence[RunRecord]) -> Section:
     """The settings that differ, and the sizes that follow from the data."""
     sizes = ("parameters", "vocab_size", "preset")
     of_a, of_b = (
         {path: toml_value(value) for path, value in record.config.settings.items()}
         | {name: getattr(record.description, name) for name in sizes}
-        for record in (a, b)
+        for record in records
     )
     rows = [(name, value, of_b[name]) for name, value in of_a.items() if value != of_b[name]]
     return section("Settings that differ", "two_settings.html", names=names, settings=rows)

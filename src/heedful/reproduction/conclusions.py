@@ -93,11 +93,9 @@ class Comparison:
         return list(self._rows)
 
     def runs(self, name: str) -> list[Row]:
-        """Those of a row."""
         return self._rows[name]
 
     def mean(self, name: str, measure: Measure) -> float:
-        """Of all runs of a row."""
         return statistics.fmean(getattr(row, measure) for row in self._rows[name])
 
     def spread(self, measure: Measure) -> tuple[float, int]:

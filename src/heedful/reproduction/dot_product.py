@@ -54,8 +54,6 @@ class _Attention(nn.Module):
     def __init__(self, score: Score) -> None:
         super().__init__()
         self.score = score
-        if isinstance(score, nn.Module):
-            self.scoring = score
 
     def forward(self, both: Tensor) -> Tensor:
         q, k = both
@@ -84,14 +82,12 @@ WAYS: dict[str, Callable[[int], Score]] = {
 
 
 def measured(asked: Asked) -> Found:
-    """Everything that the page shows, of this machine."""
     device = training_device(asked.device)
     sizes, length = (KEY_SIZES[:3], 16) if asked.miniature else (KEY_SIZES, LENGTH[device.type])
     return {"attended": attended(sizes, length=length, device=device, report=asked.report)}
 
 
 def page(records: Sequence[Record]) -> Page:
-    """The page, of one machine or several."""
     text, pictures = [_ABOUT], {}
     for number, record in enumerate(records, start=1):
         found = record.rows("attended", Attended)
@@ -117,31 +113,23 @@ _CHARTS = {
 
 def _charts(found: Sequence[Attended]) -> dict[str, Chart]:
     colours = dict(zip(WAYS, ("line-4", "line-5", "line-1"), strict=True))
-    return {
-        name: Chart(
-            *(title, label),
-            [
-                Series(way, [(one.d_k, getattr(one, name)) for one in found if one.way == way], colours[way])
-                for way in WAYS
-            ],
-            "d_k",
-            logarithmic=name != "largest_weight",
-            x_logarithmic=True,
-            from_zero=name == "largest_weight",
-        )
-        for name, (title, label) in _CHARTS.items()
-    }
+    charts = {}
+    for name, (title, label) in _CHARTS.items():
+        lines = {way: [(one.d_k, getattr(one, name)) for one in found if one.way == way] for way in WAYS}
+        series = [Series(way, points, colours[way]) for way, points in lines.items()]
+        linear = name == "largest_weight"
+        charts[name] = Chart(title, label, series, "d_k", logarithmic=not linear, x_logarithmic=True, from_zero=linear)
+    return charts
 
 
 def _table(found: Sequence[Attended]) -> str:
-    rows = [
-        [
-            *(one.way, one.d_k, f"{1e3 * one.seconds:.3g}", f"{one.bytes / 2**20:.3g}", f"{one.deviation:.3g}"),
-            *(f"{one.largest_weight:.3f}", f"{one.gradient:.2g}"),
-        ]
-        for one in found
-        if one.d_k in {min(one.d_k for one in found), 64, max(one.d_k for one in found)}
-    ]
+    sizes = [one.d_k for one in found]
+    rows = []
+    for one in found:
+        if one.d_k in {min(sizes), 64, max(sizes)}:
+            cost = f"{1e3 * one.seconds:.3g}", f"{one.bytes / 2**20:.3g}"
+            scores = f"{one.deviation:.3g}", f"{one.largest_weight:.3f}", f"{one.gradient:.2g}"
+            rows.append([one.way, one.d_k, *cost, *scores])
     numbers = ("d_k", "ms", "MiB kept", "spread of the scores", "largest weight", "gradient")
     return markdown_table(["attention", *numbers], rows, right=numbers)
 

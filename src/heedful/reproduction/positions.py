@@ -89,7 +89,6 @@ def configuration(*, miniature: bool, steps: int | None = None) -> Config:
 
 
 def measured(asked: Asked) -> Found:
-    """Everything that the page shows."""
     data, config = asked.places[0], configuration(miniature=asked.miniature, steps=asked.options["steps"])
     found = extrapolated(data, config, device=training_device(asked.device), report=asked.report)
     sizes = f"{config.model.decoder_layers} layers of {config.model.d_model} (feed-forward {config.model.d_ff})"
@@ -99,7 +98,6 @@ def measured(asked: Asked) -> Found:
 
 
 def page(records: Sequence[Record]) -> Page:
-    """The page, of one corpus or several."""
     text, pictures = [_ABOUT], {}
     for number, record in enumerate(records, start=1):
         found, known = record.rows("extrapolated", Extrapolated), record.rows("trained", Trained)[0]

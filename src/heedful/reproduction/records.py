@@ -1,7 +1,9 @@
 """What a measurement leaves: ``SUBJECT.json`` with every number, where and when and by what command it came about; and
 from one or several of these, of several machines, a page of Markdown with its pictures.
 
-Measuring needs no matplotlib: it can be done on one machine and drawn on another.
+Measuring needs no matplotlib: it can be done on one machine and drawn on another. So each subject's module has two
+functions: ``measured``, which finds everything that its page shows, and ``page``, of the records of one machine or
+several. Table 3 alone has its own, since its rows are trained one by one.
 """
 
 from __future__ import annotations

@@ -128,15 +128,7 @@ def row_file(folder: Path, name: str, seed: int) -> Path:
     return folder / ROWS / f"{name}-seed{seed}.json"
 
 
-def write_row(
-    folder: Path,
-    name: str,
-    seed: int,
-    asked: Asked,
-    *,
-    budget: Budget,
-    report: Reporter,
-) -> Row | None:
+def write_row(folder: Path, name: str, seed: int, asked: Asked, *, budget: Budget, report: Reporter) -> Row | None:
     """Train and score a row, or go on with it; returns it, or None where a signal stopped it."""
     run, data, device = folder / RUNS / f"{name}-seed{seed}", asked.places[0], asked.device
     begun = (run / RUN).is_file()

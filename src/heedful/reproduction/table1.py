@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import groupby
+from statistics import mode
 
 from heedful.report.charts import Chart, Point, Series
 from heedful.reproduction import copying
@@ -25,7 +26,6 @@ _MEASURES = {
 
 
 def measured(asked: Asked) -> Found:
-    """Everything that the page shows, of this machine."""
     device = training_device(asked.device)
     sizes = SIZES["miniature" if asked.miniature else device.type]
     plan = copying.MINIATURE if asked.miniature else CopyPlan()
@@ -77,14 +77,11 @@ def _structure_table(found: Sequence[Structure], costs: Sequence[Cost]) -> str:
         own = {one.n: one for one in found if one.layer == kind.name}
         ratios = [cost.operations / kind.operations(cost.n, cost.d) for cost in costs if cost.layer == kind.name]
         constant = f"{min(ratios):.3g}" if max(ratios) < 1.005 * min(ratios) else f"{min(ratios):.3g}–{max(ratios):.3g}"
-        chains, paths = ([str(getattr(own[n], name)) for n in lengths] for name in ("sequential", "path"))
-        formulas = (f"O({formula})" for formula in (kind.complexity, kind.sequential, kind.path))
-        cells = zip(formulas, (constant, ", ".join(chains), ", ".join(paths)), strict=True)
-        rows.append([kind.name, *(cell for pair in cells for cell in pair)])
-    columns = [
-        *("layer", "complexity", "operations / formula", "sequential", f"counted at n = {sizes}"),
-        *("longest path", f"found at n = {sizes}"),
-    ]
+        chains, paths = (", ".join(str(getattr(own[n], name)) for n in lengths) for name in ("sequential", "path"))
+        waits = [f"O({kind.sequential})", chains, f"O({kind.path})", paths]
+        rows.append([kind.name, f"O({kind.complexity})", constant, *waits])
+    columns = ["layer", "complexity", "operations / formula", "sequential", f"counted at n = {sizes}"]
+    columns += ["longest path", f"found at n = {sizes}"]
     return markdown_table(columns, rows)
 
 
@@ -105,10 +102,8 @@ def _charts(costs: Sequence[Cost], *, first: bool) -> dict[str, Chart]:
 
 
 def _fixed(costs: Sequence[Cost]) -> tuple[int, int]:
-    """The d at which n grows, and the n at which d grows: those that come most often."""
-    return tuple(
-        max(sorted(places), key=places.count) for places in ([cost.d for cost in costs], [cost.n for cost in costs])
-    )  # pyright: ignore[reportReturnType]
+    """The d at which n grows, and the n at which d grows: those that come most often, the least of equal ones."""
+    return mode(sorted(cost.d for cost in costs)), mode(sorted(cost.n for cost in costs))
 
 
 def _points(costs: Sequence[Cost], layer: str, axis: str, measure: str, at: int) -> list[Point]:

@@ -126,22 +126,16 @@ def training_cost(record: RunRecord) -> Cost:
 
 
 def page(records: Sequence[Record]) -> Page:
-    """The paper's rows, and ours."""
     ours = [one for record in records for one in record.rows("systems", Ours)]
     paper = [[one.name, *map(_number, (one.de, one.fr)), *map(_flops, (one.de_flops, one.fr_flops))] for one in TABLE_2]
-    own = [
-        [
-            *(f"**{one.name}**", one.trained_on, f"{one.scored_on} ({one.sentences:,})"),
-            *(
-                f"{one.bleu:.1f} [{one.low:.1f}, {one.high:.1f}]",
-                _number(one.paper_bleu),
-                f"{one.parameters / 1e6:.1f}",
-            ),
-            *(f"{one.steps:,}", one.cost.device or "–", _number(one.cost.minutes)),
-            *(_flops(one.cost.paper_flops), _flops(one.cost.true_flops)),
-        ]
-        for one in ours
-    ]
+    own = []
+    for one in ours:
+        about = [f"**{one.name}**", one.trained_on, f"{one.scored_on} ({one.sentences:,})"]
+        scores = [f"{one.bleu:.1f} [{one.low:.1f}, {one.high:.1f}]", _number(one.paper_bleu)]
+        cost = [one.cost.device or "–", _number(one.cost.minutes)]
+        cost += [_flops(one.cost.paper_flops), _flops(one.cost.true_flops)]
+        own.append([*about, *scores, f"{one.parameters / 1e6:.1f}", f"{one.steps:,}", *cost])
+    papers = ("system", "BLEU en-de", "BLEU en-fr", "FLOPs en-de", "FLOPs en-fr")
     columns = ("model", "trained on", "scored on (sentences)", "BLEU [95 %]", "paper-style BLEU", "M parameters")
     columns += ("steps", "device", "minutes", "FLOPs as the paper counts", "true FLOPs")
     signature = f" BLEU is sacreBLEU's (`{ours[0].bleu_signature}`)." if ours else ""
@@ -149,7 +143,7 @@ def page(records: Sequence[Record]) -> Page:
         "# Table 2: BLEU and training cost\n",
         "## The paper's\n",
         "newstest2014 after training on WMT14: 4.5 M pairs of English and German, 36 M of English and French.\n",
-        markdown_table(["system", "BLEU en-de", "BLEU en-fr", "FLOPs en-de", "FLOPs en-fr"], paper, right=_RIGHT),
+        markdown_table(papers, paper, right=papers[1:]),
         "## Ours\n",
         "**Not comparable with the scores above**: ours were trained on other and less text, as each row says."
         f"{signature} The paper's BLEU is of tokenised text with compounds split, and reads 0.7 to 1 higher on the "
@@ -160,9 +154,6 @@ def page(records: Sequence[Record]) -> Page:
         "padding.\n",
     ]
     return Page("\n".join(text), {})
-
-
-_RIGHT = ("BLEU en-de", "BLEU en-fr", "FLOPs en-de", "FLOPs en-fr")
 
 
 def _number(value: float | None) -> str:
