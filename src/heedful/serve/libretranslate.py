@@ -10,14 +10,13 @@ from starlette.responses import JSONResponse, Response
 from heedful.documents import FORMATS
 from heedful.errors import ServeError
 from heedful.runs.direction import LANGUAGE_NAMES
-from heedful.serve.fields import Fields, fields_of
+from heedful.serve.fields import Fields
 from heedful.serve.service import ServedModel, Service
-from heedful.serve.texts import Wanted, charge, holder_of, service_of, translated
+from heedful.serve.texts import Wanted, asked, charge, service_of, translated
 
 
 async def translate(request: Request) -> Response:
-    service, fields = service_of(request), await fields_of(request)
-    holder = holder_of(request, fields)
+    service, fields, holder = await asked(request)
     for name in ("q", "source", "target"):
         if not fields.has(name) and name not in fields.lists:
             raise ServeError(f"Invalid request: missing {name} parameter", status=400)
@@ -61,8 +60,7 @@ def _language(code: str) -> dict[str, str]:
 
 
 async def detect(request: Request) -> Response:
-    service, fields = service_of(request), await fields_of(request)
-    holder = holder_of(request, fields)
+    service, fields, holder = await asked(request)
     text = fields.text("q")
     if text is None:
         raise ServeError("Invalid request: missing q parameter", status=400)

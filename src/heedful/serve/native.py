@@ -17,10 +17,10 @@ from heedful.evaluation.alignments import aligning_layer, soft_alignment, word_w
 from heedful.runs.direction import LANGUAGE_NAMES
 from heedful.search.attention_maps import AttentionMaps
 from heedful.serve.engines import Live
-from heedful.serve.fields import Fields, fields_of, gone
+from heedful.serve.fields import Fields, gone
 from heedful.serve.problems import status_and_message
 from heedful.serve.service import ServedModel, Service
-from heedful.serve.texts import Wanted, charge, glossary_of, holder_of, service_of, translations
+from heedful.serve.texts import Wanted, asked, charge, glossary_of, service_of, translations
 from heedful.translation.lines import Translation
 from heedful.translation.translator import Translator
 
@@ -71,8 +71,7 @@ def _sentences(translator: Translator, best: Translation) -> list[dict[str, str]
 
 
 async def _question(request: Request) -> _Question:
-    service, fields = service_of(request), await fields_of(request)
-    holder = holder_of(request, fields)
+    service, fields, holder = await asked(request)
     texts = fields.texts("text")
     if not texts:
         raise ServeError("there is no text: give it as `text`, one or a list", status=400)
@@ -184,8 +183,7 @@ def _beams(translator: Translator, live: Live) -> list[dict[str, Any]]:
 
 async def attention(request: Request) -> Response:
     """What each word of a translation attended to: the mean of the heads of a layer, or each head on demand."""
-    service, fields = service_of(request), await fields_of(request)
-    holder = holder_of(request, fields)
+    service, fields, holder = await asked(request)
     text, translation, by_head = fields.text("text"), fields.text("translation"), fields.flag("heads")
     if not text:
         raise ServeError("there is no text: give one sentence as `text`", status=400)

@@ -14,8 +14,8 @@ from starlette.responses import JSONResponse, Response
 
 from heedful.documents import document_of
 from heedful.errors import ServeError
-from heedful.serve.fields import fields_of, gone
-from heedful.serve.texts import charge, holder_of, service_of
+from heedful.serve.fields import gone
+from heedful.serve.texts import asked, charge
 from heedful.translation.lines import codes
 from heedful.translation.translator import Translator
 
@@ -55,8 +55,8 @@ class Ready:
 
 
 async def translate_file(request: Request) -> Response:
-    service, fields = service_of(request), await fields_of(request, most=_MOST_BYTES)
-    holder, upload = holder_of(request, fields), fields.upload("file")
+    service, fields, holder = await asked(request, most=_MOST_BYTES)
+    upload = fields.upload("file")
     if upload is None or not fields.has("source") or not fields.has("target"):
         raise ServeError("Invalid request: file, source and target are needed", status=400)
     suffix, source = PurePath(upload.name).suffix.lower(), fields.text("source")
