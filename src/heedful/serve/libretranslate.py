@@ -25,7 +25,7 @@ async def translate(request: Request) -> Response:
     model, detected = _model(service, fields, " ".join(texts))
     wanted = Wanted(
         texts,
-        format="html" if fields.choice("format", ("text", "html"), "text") == "html" else "text",
+        format=fields.choice("format", ("text", "html"), "text"),
         n_best=1 + fields.number("alternatives", least=0, most=model.options.beam_size - 1, default=0),
     )
     charge(request, holder, texts)
