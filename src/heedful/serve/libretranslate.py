@@ -99,10 +99,9 @@ async def translate_file(request: Request) -> Response:
     upload = fields.upload("file")
     if upload is None or not fields.has("source") or not fields.has("target"):
         raise ServeError("Invalid request: file, source and target are needed", status=400)
-    suffix, source = PurePath(upload.name).suffix.lower(), fields.text("source")
+    suffix = PurePath(upload.name).suffix.lower()
     taken = await asyncio.to_thread(document_of, upload.content, suffix, where=f"{upload.name!r:.80}")
-    text = " ".join(taken.units)
-    model = service.model(None if source == "auto" else source, fields.text("target"), text=text)
+    model, _ = _model(service, fields, " ".join(taken.units))
     request.state.facts = {"model": model.name, "bytes": len(upload.content)}
     charge(request, holder, taken.units)
 
