@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 
 from heedful.text.numbers import Languages
-from heedful.text.sentences import Span
+from heedful.text.sentences import Span, with_edits
 
 
 def _names(text: str) -> frozenset[str]:
@@ -192,11 +192,12 @@ def in_language(source: str, languages: Languages) -> str:
     found = {match[1].lower(): match for match in _ATTRIBUTE.finditer(source, root.start(1), root.end(1))}
     if "translate" in found and found["translate"][2].strip("\"'").lower() == "no":
         return source
-    for match in sorted(found.values(), key=lambda match: -match.start()):
+    edits: list[tuple[Span, str]] = []
+    for match in found.values():
         value = match[2].strip("\"'")
         if match[1].lower() in ("lang", "xml:lang") and value.strip().lower().partition("-")[0] == own:
-            source = source[: match.start(2)] + match[2].replace(value, other) + source[match.end(2) :]
-    return source
+            edits.append((match.span(2), match[2].replace(value, other)))
+    return with_edits(source, edits)
 
 
 class _Reader(HTMLParser):
@@ -336,12 +337,9 @@ class _Writer:
 
     def named(self, raw: str, values: Sequence[_Value]) -> str:
         """A tag with names for the values of its attributes."""
-        parts, at = [], 0
-        for value in values:
-            parts += [raw[at : value.span[0]], f"{{{{{self._key}:{len(self._values)}}}}}"]
-            at = value.span[1]
-            self._values.append(value)
-        return "".join([*parts, raw[at:]])
+        first = len(self._values)
+        self._values += values
+        return with_edits(raw, ((own.span, f"{{{{{self._key}:{at}}}}}") for at, own in enumerate(values, start=first)))
 
     def add_text(self, text: str, raw: str) -> None:
         self._text += _escaped(text)
