@@ -48,6 +48,14 @@ _AMPERSAND = re.compile(r"&amp;(?![#\w]*;)")
 VOID = _names("area base br col embed hr img input link meta param source track wbr")
 
 
+def free_key(text: str) -> str:
+    """How names begin in the units of a text: by letters that stand nowhere in it behind two braces."""
+    key = "h"
+    while "{{" + key in text:
+        key += "h"
+    return key
+
+
 def _ours(key: str) -> re.Pattern[str]:
     """What may stand in a unit beside text: our tags, our names, and characters that would be markup."""
     return re.compile(rf"(</?t\d+/?>)|\{{\{{{key}(\d+)\}}\}}|&(?:amp|lt|gt);")
@@ -209,27 +217,28 @@ class _Reader(HTMLParser):
         self._lines = [0, *(match.end() for match in re.finditer("\n", source))]
         self._tokens: list[tuple[int, str, str, bool]] = []
         """Where each begins, what kind it is, the element's name or the text, and whether its contents are kept."""
-        self._key = "h"
-        while "{{" + self._key in source:
-            self._key += "h"
+        self._key = free_key(source)
         self._values: dict[int, list[_Value]] = {}
         """Those of attributes that hold text, by where the token begins."""
-        whole = source[
-            : source.rfind(">") + 1
-        ]  # no tag is whole after it, and the parser would look for each to the end
+        # No tag is whole after the last >, and the parser would look for each to the end.
+        whole = source[: source.rfind(">") + 1]
         self.feed(whole)
         self.close()
         self._tokens += [(len(whole), "text", "", False)] if whole != source else []
 
-    def _add(self, kind: str, what: str = "", kept: bool = False) -> None:
+    @property
+    def _place(self) -> int:
+        """Where what is being read begins."""
         line, column = self.getpos()
-        self._tokens.append((self._lines[line - 1] + column, kind, what, kept))
+        return self._lines[line - 1] + column
+
+    def _add(self, kind: str, what: str = "", kept: bool = False) -> None:
+        self._tokens.append((self._place, kind, what, kept))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         stays = self._stays(tag, attrs) or (tag in _OPAQUE and not self._is_xml)
         if tag == "sup" and not self._is_xml:
-            line, column = self.getpos()
-            stays = stays or _NOTE.match(self._source, self._lines[line - 1] + column) is not None
+            stays = stays or _NOTE.match(self._source, self._place) is not None
         self._add("void" if tag in VOID and not self._is_xml else "begin", tag, stays)
 
     def _stays(self, tag: str, attrs: list[tuple[str, str | None]]) -> bool:
@@ -255,8 +264,7 @@ class _Reader(HTMLParser):
                 unit = Unit(_AMPERSAND.sub("&", _escaped(value)), {}, (), self._key)
                 found.append(_Value(match.span(2), unit, quote if quote in "\"'" else '"'))
         if found:
-            line, column = self.getpos()
-            self._values[self._lines[line - 1] + column] = found
+            self._values[self._place] = found
 
     def _is_inline(self, name: str) -> bool:
         return self._is_xml or name in _INLINE or name in self._ignored
