@@ -16,19 +16,19 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from heedful.text.capitals import (
+from heedful.text.numbers import Languages, written
+from heedful.text.profile import Profile
+from heedful.text.sentences import EMOJIS, Span, with_edits
+from heedful.text.usual_spelling import (
     Case,
     begins_with_capital,
     case_of,
     in_sentence_case,
     in_small_letters,
+    in_usual_spelling,
     shouted,
     unlike_titles,
 )
-from heedful.text.numbers import Languages, written
-from heedful.text.profile import Profile
-from heedful.text.sentences import EMOJIS, Span, with_edits
-from heedful.text.usual_spelling import in_usual_spelling
 
 Known = Callable[[str], bool]
 """Whether a model has learned a character."""

@@ -13,9 +13,9 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from heedful.text.capitals import begun, in_case
 from heedful.text.carrying import NAME, TAG, Passage
 from heedful.text.sentences import Span, with_edits
+from heedful.text.usual_spelling import begun, in_case
 
 _CLOSING = ".,;:!?)\"'”“"
 """What may stand at the end of a word without being part of it."""
