@@ -109,12 +109,12 @@ def case_of(sentence: str, *, small: Collection[str] | None = None) -> Case | No
     if all(map(str.isupper, words)) and sum(map(len, words)) >= _FEWEST_LETTERS:
         return "capitals"
     long = [word for word in words if len(word) > 3]
-    if len(words) >= _FEWEST_TITLE_WORDS <= len(long) + 1 and long and not any(map(str.islower, [words[0], *long])):
-        telling = (
-            words[1:] if small is None else [word for word in words[1:] if word.istitle() and word.lower() in small]
-        )
-        return "title" if telling else None
-    return None
+    if not (len(words) >= _FEWEST_TITLE_WORDS <= len(long) + 1 and long):
+        return None
+    if any(map(str.islower, [words[0], *long])):
+        return None
+    is_telling = small is None or any(word.istitle() and word.lower() in small for word in words[1:])
+    return "title" if is_telling else None
 
 
 def unlike_titles(title: str) -> set[str]:
@@ -136,12 +136,7 @@ def in_sentence_case(sentence: str, usual_form: Callable[[str], str], *, keep: C
     'Do I know X1?'
     """
     lowered = in_small_letters(sentence, usual_form, keep=keep)
-    first = _WORD.search(lowered)
-    return (
-        lowered
-        if first is None
-        else lowered[: first.start()] + lowered[first.start() :][:1].upper() + (lowered[first.start() + 1 :])
-    )
+    return _WORD.sub(lambda first: first[0][0].upper() + first[0][1:], lowered, count=1)
 
 
 def in_small_letters(text: str, usual_form: Callable[[str], str], *, keep: Collection[str] = ()) -> str:
@@ -178,18 +173,15 @@ def shouted(
             runs[-1].append(word)
         else:
             runs.append([word])
-    spans = {(run[0].start(), run[-1].end()): [word[0] for word in run] for run in runs if run}
-    return [
-        (begin, end)
-        for (begin, end), run in spans.items()
-        if _is_shouted(run, common)
-        or (_BESIDE_CODE.isdisjoint({*sentence[begin - 1 : begin], *sentence[end : end + 1]}) and all(map(alone, run)))
-    ]
-
-
-def _is_shouted(run: list[str], common: Collection[str]) -> bool:
-    words = [word.lower() for word in run if len(word) > 1]
-    return len(words) >= _FEWEST_SHOUTED and 2 * sum(word in common for word in words) > len(words)
+    found: list[Span] = []
+    for run in filter(None, runs):
+        begin, end = run[0].start(), run[-1].end()
+        words = [word[0].lower() for word in run if len(word[0]) > 1]
+        most_are_common = len(words) >= _FEWEST_SHOUTED and 2 * sum(word in common for word in words) > len(words)
+        is_by_itself = _BESIDE_CODE.isdisjoint({*sentence[begin - 1 : begin], *sentence[end : end + 1]})
+        if most_are_common or (is_by_itself and all(alone(word[0]) for word in run)):
+            found.append((begin, end))
+    return found
 
 
 def agreement(some: Sequence[str], others: Sequence[str]) -> float:
