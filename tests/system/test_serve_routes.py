@@ -218,7 +218,7 @@ def test_the_language_of_a_document_is_found(model: serving.ServedModel) -> None
 
 
 def test_documents_are_forgotten(model: serving.ServedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heedful.serve.uploads._SECONDS_KEPT", 0.2)
+    monkeypatch.setattr("heedful.serve.libretranslate._SECONDS_KEPT", 0.2)
     with serving.running(model) as own:
         url = sent(own, "dog.txt", b"A dog.").json["translatedFileUrl"]
         until("it is forgotten", lambda: own.ask("GET", url.removeprefix(own.url)).status == 404)

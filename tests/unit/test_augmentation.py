@@ -11,7 +11,7 @@ import pytest
 
 from heedful.text import augmentation
 from heedful.text.augmentation import Pair
-from heedful.text.capitals import case_of
+from heedful.text.usual_spelling import case_of
 
 PAIRS = [
     ("My neighbour Paul waits on the street.", "Mein Nachbar Paul wartet auf der Straße."),

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.text.capitals import case_of, in_case, in_sentence_case, shouted
 from heedful.text.carrying import Passage, passage, pieces_of
 from heedful.text.markup import markup
 from heedful.text.numbers import differing_numerals
 from heedful.text.profile import Profile, Side
 from heedful.text.putting_back import put_back
 from heedful.text.sentences import layout
+from heedful.text.usual_spelling import case_of, in_case, in_sentence_case, shouted
 
 ENGLISH = Side({"a": 9}, {"the": 9, "I": 8, "Tom": 5, "best": 3, "way": 2, "and": 2, "see": 2, "home": 2, "to": 2}, 0.5)
 PROFILE = Profile(ENGLISH, ENGLISH, 0.0, does_capitals=False)

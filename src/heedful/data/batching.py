@@ -22,7 +22,7 @@ This module does not know of ids, micro-batches or layouts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -58,6 +58,7 @@ class Schedule:
     target_budget: int
     seed: int
     weights: np.ndarray | None = None
+    _plans: dict[int, EpochPlan] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, corpus: Corpus, training: TrainingConfig, *, seed: int | None = None) -> Schedule:
@@ -101,12 +102,11 @@ class Schedule:
 
     def epoch(self, epoch: int) -> EpochPlan:
         """All batches of one epoch."""
-        kept: tuple[int, EpochPlan] | None = self.__dict__.get("_last_plan")
-        if kept is None or kept[0] != epoch:
-            self.__dict__["_last_plan"] = None  # frees the old plan before the new one grows
-            kept = (epoch, self._plan(epoch))
-            self.__dict__["_last_plan"] = kept
-        return kept[1]
+        plan = self._plans.get(epoch)
+        if plan is None:
+            self._plans.clear()  # frees the old plan before the new one grows
+            plan = self._plans[epoch] = self._plan(epoch)
+        return plan
 
     def _plan(self, epoch: int) -> EpochPlan:
         bounds = self._appearances.bounds

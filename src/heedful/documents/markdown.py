@@ -13,7 +13,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 
 from heedful.documents import Document
-from heedful.text.markup import VOID, Tags, Unit
+from heedful.text.markup import VOID, Tags, Unit, free_key
 
 _FRONT_MATTER = re.compile(r"\A\ufeff?(---|\+\+\+)[ \t]*\r?\n(?:.*?\n)??\1[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _HARD_BREAK = re.compile(r"(?: {2,}|\\)$")
@@ -54,9 +54,7 @@ def markdown_document(content: bytes) -> Document:
     front = _FRONT_MATTER.match(text)
     head = front[0] if front else "\ufeff" * text.startswith("\ufeff")
     lines = re.split(r"(?<=\n)", text[len(head) :])
-    key = "h"
-    while "{{" + key in text:
-        key += "h"
+    key = free_key(text)
     places = list(_places(text[len(head) :], lines, key))
 
     def filled(translations: Sequence[str]) -> bytes:

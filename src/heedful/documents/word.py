@@ -19,6 +19,7 @@ from docx.oxml.ns import qn
 
 from heedful.documents import Document
 from heedful.errors import TextError
+from heedful.text.markup import free_key
 
 _TEXT = {qn("w:t"), qn("w:tab"), qn("w:noBreakHyphen"), qn("w:softHyphen"), qn("w:cr"), qn("w:lastRenderedPageBreak")}
 _GONE = {qn("w:del"), qn("w:moveFrom")}
@@ -36,12 +37,10 @@ class _Marks:
 
     @classmethod
     def absent_from(cls, text: str) -> _Marks:
-        tag, hole = "t", "h"
+        tag = "t"
         while re.search(rf"</?{tag}\d", text):
             tag += "t"
-        while f"{{{{{hole}" in text:
-            hole += "h"
-        return cls(tag, hole)
+        return cls(tag, free_key(text))
 
     @property
     def pattern(self) -> re.Pattern[str]:
@@ -148,11 +147,8 @@ def _fields(elements: list[Any]) -> set[Any]:
                 begun.append(place)
             elif mark.get(qn("w:fldCharType")) == "end" and begun:
                 own = elements[begun.pop() : place + 1]
-                kept |= (
-                    set()
-                    if any(map(str.isalpha, "".join(one for run in own for one in _characters(run))))
-                    else set(own)
-                )
+                shows_words = any(map(str.isalpha, "".join(one for run in own for one in _characters(run))))
+                kept |= set() if shows_words else {*own}
     return kept
 
 

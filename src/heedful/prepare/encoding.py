@@ -159,13 +159,6 @@ def _lines(
         reached(here.stop)
 
 
-def sampled_pairs(spool: Spool, places: np.ndarray) -> Iterator[tuple[str, str]]:
-    """The pairs at these places, which are in order."""
-    for here, block in spool.placed_blocks():
-        own = places[slice(*np.searchsorted(places, [here.start, here.stop]))] - here.start
-        yield from zip(*block.at(own).texts.values(), strict=True)
-
-
 class SideCounts:
     """Counts of one side of a split: characters, subwords, lengths."""
 
@@ -303,9 +296,9 @@ def _write_versions(versions: Versions, encoder: _Encoder, added: Ledger, corpus
         stays[places] = False
     versions = versions.at(np.flatnonzero(stays))
     encoder.write(versions.block, {side: list(itertools.compress(raw, stays)) for side, raw in plain.items()})
-    pairs = zip(*versions.block.texts.values(), versions.block.lines.tolist(), strict=True)
-    for kind, (source, target, line) in zip(versions.kinds, pairs, strict=True):
-        added.add(kind, source, target, corpus=corpus, line=line)
+    block = versions.block
+    for kind, pair, line in zip(versions.kinds, block.pairs, block.lines.tolist(), strict=True):
+        added.add(kind, *pair, corpus=corpus, line=line)
 
 
 def lengths_report(lengths: np.ndarray) -> dict[str, Any]:

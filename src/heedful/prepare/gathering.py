@@ -52,6 +52,10 @@ class SpoolBlock:
         source, target = (np.fromiter(map(len, self.texts[side]), np.int64, len(self)) for side in SIDES)
         return source, target
 
+    @property
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        return zip(self.texts["source"], self.texts["target"], strict=True)
+
     def at(self, places: np.ndarray) -> SpoolBlock:
         """The pairs at these places alone."""
         if len(places) == len(self):
@@ -109,6 +113,13 @@ class Spool(contextlib.AbstractContextManager["Spool"]):
         for block in self.blocks():
             yield slice(start, start + len(block)), block
             start += len(block)
+
+    def chosen(self, places: np.ndarray) -> Iterator[tuple[np.ndarray, SpoolBlock]]:
+        """The pairs at these places among all, which are in order, each block with its own places."""
+        for here, block in self.placed_blocks():
+            own = places[slice(*np.searchsorted(places, [here.start, here.stop]))]
+            if len(own):
+                yield own, block.at(own - here.start)
 
     def __exit__(self, *_: object) -> None:
         self._file.close()

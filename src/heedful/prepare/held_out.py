@@ -9,7 +9,6 @@ beside them. Their text is kept in the corpus, since a model's translations are 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,16 +24,8 @@ HELD_OUT = "held-out"
 _SPARE = 4
 """Pairs that are looked at for each one that is wanted: some share a text with one that was drawn before."""
 
-
-@dataclass(frozen=True)
-class _Drawn:
-    """A pair and where it stood."""
-
-    number: int
-    corpus: int
-    line: int
-    source: str
-    target: str
+_Placed = list[tuple[np.ndarray, SpoolBlock]]
+"""Pairs, and their numbers among all."""
 
 
 @dataclass(frozen=True)
@@ -64,15 +55,16 @@ def hold_out(request: Request, gathered: Gathered, kept: np.ndarray, *, drawn_fr
     if 2 * wanted > there:
         options = " and ".join(f"--{split}-pairs {count}" for split, count in pairs.items() if count)
         raise TextError(f"{options}: of {there:,} pairs at most half are put aside, so give at most {there // 2:,}")
-    drawn = _drawn(gathered.spool, drawn_from, wanted=wanted, seed=request.seed)
+    looked_at, drawn = _drawn(gathered.spool, drawn_from, wanted=wanted, seed=request.seed)
     if len(drawn) < wanted:
         raise TextError(f"only {len(drawn):,} pairs share no text with each other; ask for fewer than {wanted:,}")
     split_at = itertools.accumulate(pairs.values(), initial=0)
     parts = {split: drawn[start:end] for split, (start, end) in zip(pairs, itertools.pairwise(split_at), strict=True)}
+    blocks = {split: _blocks(looked_at, part) for split, part in parts.items() if part}
     train = np.ones(gathered.spool.pairs, bool)
-    train[[pair.number for pair in drawn]] = False
-    alike = _leave_out_alike(gathered, kept, train, drawn) if request.rules.judges("validation") else 0
-    return HeldOut({split: list(_blocks(part)) for split, part in parts.items() if part}, train, alike)
+    train[drawn] = False
+    alike = _leave_out_alike(gathered, kept, train, blocks) if request.rules.judges("validation") else 0
+    return HeldOut(blocks, train, alike)
 
 
 def write_text(folder: Path, held_out: HeldOut) -> list[str]:
@@ -86,49 +78,45 @@ def write_text(folder: Path, held_out: HeldOut) -> list[str]:
     return names
 
 
-def _drawn(spool: Spool, kept: np.ndarray, *, wanted: int, seed: int) -> list[_Drawn]:
-    """So many pairs, in the order in which they were drawn, or as many as share no text."""
+def _drawn(spool: Spool, kept: np.ndarray, *, wanted: int, seed: int) -> tuple[_Placed, list[int]]:
+    """The pairs that were looked at, and the numbers of so many of them, or of as many as share no text, as drawn."""
     numbers = np.flatnonzero(kept)
     order = np.argsort(noise.bits(noise.key("held out", seed), numbers), kind="stable")
     candidates = numbers[order[: _SPARE * wanted + 100]]
-    found: dict[int, _Drawn] = {}
-    looked_at = np.sort(candidates)
-    for here, block in spool.placed_blocks():
-        own = looked_at[(here.start <= looked_at) & (looked_at < here.stop)]
-        chosen = block.at(own - here.start)
-        pairs = zip(own.tolist(), chosen.lines.tolist(), *(chosen.texts[side] for side in SIDES), strict=True)
-        found |= {number: _Drawn(number, block.corpus, line, *texts) for number, line, *texts in pairs}
-    taken: list[_Drawn] = []
+    looked_at = list(spool.chosen(np.sort(candidates)))
+    found = {number: pair for own, block in looked_at for number, pair in zip(own.tolist(), block.pairs, strict=True)}
+    taken: list[int] = []
     sources: set[str] = set()
     targets: set[str] = set()
-    for pair in (found[number] for number in candidates.tolist()):
-        has_lines = any(end in text for text in (pair.source, pair.target) for end in "\r\n")
-        if len(taken) < wanted and not has_lines and pair.source not in sources and pair.target not in targets:
-            taken.append(pair)
-            sources.add(pair.source)
-            targets.add(pair.target)
-    return taken
+    for number in candidates.tolist():
+        source, target = found[number]
+        has_lines = any(end in text for text in (source, target) for end in "\r\n")
+        if len(taken) < wanted and not has_lines and source not in sources and target not in targets:
+            taken.append(number)
+            sources.add(source)
+            targets.add(target)
+    return looked_at, taken
 
 
-def _leave_out_alike(gathered: Gathered, kept: np.ndarray, train: np.ndarray, drawn: list[_Drawn]) -> int:
+def _blocks(looked_at: _Placed, numbers: list[int]) -> list[SpoolBlock]:
+    """The pairs of these numbers, in the order of the text."""
+    some = (block.at(np.flatnonzero(np.isin(own, numbers))) for own, block in looked_at)
+    return [block for block in some if len(block)]
+
+
+def _leave_out_alike(
+    gathered: Gathered, kept: np.ndarray, train: np.ndarray, drawn: dict[str, list[SpoolBlock]]
+) -> int:
     """Mark the other pairs that share a side with one that was drawn, and tell the ledger; returns how many."""
-    sources, targets = {pair.source for pair in drawn}, {pair.target for pair in drawn}
+    sources, targets = (
+        {text for block in itertools.chain(*drawn.values()) for text in block.texts[side]} for side in SIDES
+    )
     count = 0
     for here, block in gathered.spool.placed_blocks():
         stays, counted = train[here], kept[here]
-        texts = zip(block.texts["source"], block.texts["target"], strict=True)
-        alike = np.fromiter((source in sources or target in targets for source, target in texts), bool, len(block))
+        alike = np.fromiter((one in sources or other in targets for one, other in block.pairs), bool, len(block))
         places = np.flatnonzero(alike & stays & counted)
         block.tell(gathered.ledger, "validation", places, corpus=gathered.corpora[block.corpus].name)
         stays[places] = False
         count += len(places)
     return count
-
-
-def _blocks(pairs: list[_Drawn]) -> Iterator[SpoolBlock]:
-    """The pairs in the order of the text, those of each corpus together."""
-    in_order = sorted(pairs, key=lambda pair: pair.number)
-    for corpus, group in itertools.groupby(in_order, key=lambda pair: pair.corpus):
-        some = list(group)
-        texts = {side: [getattr(pair, side) for pair in some] for side in SIDES}
-        yield SpoolBlock(corpus, texts, np.array([pair.line for pair in some], np.uint32))

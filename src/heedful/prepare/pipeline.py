@@ -38,7 +38,6 @@ from heedful.prepare.encoding import (
     given_vocabularies,
     lengths_report,
     new_vocabularies,
-    sampled_pairs,
     vocabulary_report,
 )
 from heedful.prepare.gathering import Gathered, Spool, gathered_text
@@ -160,7 +159,8 @@ def _profile(clean: _Clean, train: Encoded) -> Profile:
 def _sample(clean: _Clean) -> Iterator[tuple[str, str]]:
     """An even sample of the pairs that are trained on."""
     places = np.flatnonzero(clean.kept)
-    return sampled_pairs(clean.train.spool, places[:: max(1, len(places) // _PROFILED_PAIRS)])
+    for _, block in clean.train.spool.chosen(places[:: max(1, len(places) // _PROFILED_PAIRS)]):
+        yield from block.pairs
 
 
 def _require_replaceable(place: Path, request: Request, *, overwrite: bool) -> None:

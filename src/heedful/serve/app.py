@@ -19,9 +19,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from heedful.errors import BusyError, ServeError
-from heedful.serve import deepl, libretranslate, native, uploads
+from heedful.serve import deepl, libretranslate, native
 from heedful.serve.access import Keys
 from heedful.serve.api_page import api_page
+from heedful.serve.libretranslate import Ready
 from heedful.serve.problems import log, status_and_message
 from heedful.serve.service import Service
 from heedful.serve.texts import give_back, service_of
@@ -41,7 +42,7 @@ _ALWAYS = ("/health", "/ready", "/metrics")
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-def app(service: Service, keys: Keys, *, origins: Sequence[str] = (), ready: uploads.Ready | None = None) -> Starlette:
+def app(service: Service, keys: Keys, *, origins: Sequence[str] = (), ready: Ready | None = None) -> Starlette:
     """The whole server. ``origins``: of other sites whose pages may ask. ``ready``: has the translated documents."""
     ours = [
         _route("/api/translate", native.translate, "POST"),
@@ -61,8 +62,8 @@ def app(service: Service, keys: Keys, *, origins: Sequence[str] = (), ready: upl
         _route("/languages", libretranslate.languages),
         _route("/detect", libretranslate.detect, "POST"),
         _route("/frontend/settings", libretranslate.settings),
-        _route("/translate_file", uploads.translate_file, "POST"),
-        _route("/download_file/{name}", uploads.download, name="download"),
+        _route("/translate_file", libretranslate.translate_file, "POST"),
+        _route("/download_file/{name}", libretranslate.download, name="download"),
         _route("/suggest", libretranslate.not_here, "POST"),
     ]
     v2 = [
@@ -78,7 +79,7 @@ def app(service: Service, keys: Keys, *, origins: Sequence[str] = (), ready: upl
     if origins:
         around.append(Middleware(CORSMiddleware, allow_origins=list(origins), allow_methods=["*"], allow_headers=["*"]))
     made = Starlette(routes=routes, middleware=around, exception_handlers={404: _missing, 405: _missing})
-    made.state.service, made.state.keys, made.state.ready = service, keys, ready or uploads.Ready()
+    made.state.service, made.state.keys, made.state.ready = service, keys, ready or Ready()
     made.state.crowded = lambda: False  # the server that answers knows better
     return made
 

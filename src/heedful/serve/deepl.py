@@ -10,16 +10,14 @@ from starlette.responses import JSONResponse, Response
 from heedful.errors import ServeError
 from heedful.runs.direction import LANGUAGE_NAMES
 from heedful.serve.access import UNLIMITED
-from heedful.serve.fields import fields_of
-from heedful.serve.texts import Wanted, charge, holder_of, service_of, translated
+from heedful.serve.texts import Wanted, asked, charge, translated
 
 _QUOTA = 456
 _MOST_TEXTS = 1000
 
 
 async def translate(request: Request) -> Response:
-    service, fields = service_of(request), await fields_of(request)
-    holder = holder_of(request, fields)
+    service, fields, holder = await asked(request)
     texts = [*fields.texts("text"), *fields.texts("text[]")]
     if not texts:
         raise ServeError("Parameter 'text' not specified", status=400)
@@ -63,8 +61,7 @@ def _code(given: str | None) -> str | None:
 
 
 async def languages(request: Request) -> Response:
-    service, fields = service_of(request), await fields_of(request)
-    holder_of(request, fields)
+    service, fields, _ = await asked(request)
     kind = fields.text("type") or "source"
     if kind not in ("source", "target"):
         raise ServeError(f"type {kind!r:.40}: must be source or target", status=400)
@@ -74,16 +71,16 @@ async def languages(request: Request) -> Response:
 
 
 async def usage(request: Request) -> Response:
-    holder = holder_of(request, await fields_of(request))
+    _, _, holder = await asked(request)
     limit = holder.key.characters_per_day or UNLIMITED
     return JSONResponse({"character_count": holder.characters, "character_limit": limit})
 
 
 async def glossaries(request: Request) -> Response:
-    holder_of(request, await fields_of(request))
+    await asked(request)
     return JSONResponse({"glossaries": []})
 
 
 async def glossary_pairs(request: Request) -> Response:
-    holder_of(request, await fields_of(request))
+    await asked(request)
     return JSONResponse({"supported_languages": []})

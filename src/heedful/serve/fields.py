@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from starlette.formparsers import MultiPartException, MultiPartParser
@@ -15,6 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from heedful.errors import GoneError, ServeError
 
+Choice = TypeVar("Choice", bound=str)
 MOST_BYTES = 1 << 20
 """Of a request's body."""
 _SECONDS_TO_SEND = 30
@@ -83,11 +84,12 @@ class Fields:
         """The text of a field that has one, the last one that was given."""
         return self.texts(name)[-1] if self.has(name) else default
 
-    def choice(self, name: str, allowed: Sequence[str], default: str) -> str:
-        chosen = self.text(name) or default
-        if chosen not in allowed:
-            raise ServeError(f"{name} {chosen!r:.40}: must be {', '.join(allowed)}", status=400)
-        return chosen
+    def choice(self, name: str, allowed: Sequence[Choice], default: Choice) -> Choice:
+        given = self.text(name) or default
+        for one in allowed:
+            if one == given:
+                return one
+        raise ServeError(f"{name} {given!r:.40}: must be {', '.join(allowed)}", status=400)
 
     def number(self, name: str, *, least: int, most: int, default: int) -> int:
         if not self.has(name):

@@ -25,11 +25,11 @@ from heedful.search.sentence import Sentence, with_freed
 from heedful.serve.access import Key, Keys
 from heedful.serve.app import app
 from heedful.serve.engines import Arrival, Decoder, Found, Job
+from heedful.serve.libretranslate import Ready
 from heedful.serve.metrics import Metrics
 from heedful.serve.problems import log_to_stderr
 from heedful.serve.server import Server, serve
 from heedful.serve.service import ServedModel, Service
-from heedful.serve.uploads import Ready
 from heedful.serve.wire import Wire, packed_sentence, unpacked_hypotheses
 from heedful.translation.translator import Translator
 

@@ -27,10 +27,10 @@ from heedful.search.sentence import Sentence
 from heedful.serve.access import Keys
 from heedful.serve.engine_thread import job_of
 from heedful.serve.engines import Arrival, Job, Live
+from heedful.serve.libretranslate import Ready
 from heedful.serve.problems import status_and_message
 from heedful.serve.server import SECONDS_TO_DRAIN, bound_socket, give_back_memory
 from heedful.serve.service import Service
-from heedful.serve.uploads import Ready
 from heedful.serve.wire import Wire, packed_hypotheses, unpacked_sentence
 
 _SECONDS_BETWEEN_LOOKS, _SECONDS_BETWEEN_TRIMS = 0.1, 20.0

@@ -7,7 +7,7 @@ import contextlib
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -16,11 +16,12 @@ from heedful.errors import ServeError
 from heedful.evaluation.alignments import aligning_layer, soft_alignment, word_weights, words_of
 from heedful.runs.direction import LANGUAGE_NAMES
 from heedful.search.attention_maps import AttentionMaps
-from heedful.serve.engines import Live
-from heedful.serve.fields import Fields, fields_of, gone
+from heedful.serve.engines import Live, OnLive
+from heedful.serve.fields import Fields, gone
 from heedful.serve.problems import status_and_message
 from heedful.serve.service import ServedModel, Service
-from heedful.serve.texts import Wanted, charge, glossary_of, holder_of, service_of, translations
+from heedful.serve.texts import Format, Wanted, asked, charge, glossary_of, service_of, translations
+from heedful.text.sentences import Split
 from heedful.translation.lines import Translation
 from heedful.translation.translator import Translator
 
@@ -71,24 +72,24 @@ def _sentences(translator: Translator, best: Translation) -> list[dict[str, str]
 
 
 async def _question(request: Request) -> _Question:
-    service, fields = service_of(request), await fields_of(request)
-    holder = holder_of(request, fields)
+    service, fields, holder = await asked(request)
     texts = fields.texts("text")
     if not texts:
         raise ServeError("there is no text: give it as `text`, one or a list", status=400)
     model = _model(service, fields, " ".join(texts))
-    alignment, split = fields.flag("alignment"), fields.choice("split", ("auto", "sentences", "lines", "never"), "auto")
-    kind = fields.choice("format", ("text", "html"), "text")
+    alignment = fields.flag("alignment")
+    split: Split | Literal["auto"] = fields.choice("split", ("auto", "sentences", "lines", "never"), "auto")
+    kind: Format = fields.choice("format", ("text", "html"), "text")
     if alignment and kind == "html":
         raise ServeError("an alignment is of text alone, not of HTML", status=400)
     wanted = Wanted(
         texts,
-        format="html" if kind == "html" else "text",
+        format=kind,
         n_best=fields.number("n_best", least=1, most=model.options.beam_size, default=1),
         glossary=glossary_of(fields.mapping("glossary")),
         prefix=fields.text("prefix") or "",
         max_length=fields.number("max_length", least=0, most=1024, default=0),
-        split=None if split == "auto" else split,  # pyright: ignore[reportArgumentType]
+        split=None if split == "auto" else split,
         as_is=fields.flag("as_is") or alignment,
     )
     charge(request, holder, texts)
@@ -101,21 +102,24 @@ def _model(service: Service, fields: Fields, text: str) -> ServedModel:
     return service.model(None if source == "auto" else source, target, text=text, name=fields.text("model") or None)
 
 
-async def translate(request: Request) -> Response:
-    question, notices = await _question(request), []
-    answer = await service_of(request).run(
+async def _answer(request: Request, question: _Question, on_live: OnLive | None = None) -> dict[str, Any]:
+    notices: list[str] = []
+    return await service_of(request).run(
         question.model,
         lambda translator: question.answer(translator, notices),
         gone=lambda: gone(request),
         notices=notices,
+        on_live=on_live,
     )
-    return JSONResponse(answer)
+
+
+async def translate(request: Request) -> Response:
+    return JSONResponse(await _answer(request, await _question(request)))
 
 
 async def stream(request: Request) -> Response:
     """Lines of JSON: ``beams`` while hypotheses grow, at last ``result``, or ``error``."""
     question, loop = await _question(request), asyncio.get_running_loop()
-    notices: list[str] = []
     newest: Live = {}
     changed = asyncio.Event()
 
@@ -127,15 +131,7 @@ async def stream(request: Request) -> Response:
         with contextlib.suppress(RuntimeError):  # the server has ended meanwhile, and nobody looks
             loop.call_soon_threadsafe(show, live)
 
-    working = asyncio.create_task(
-        service_of(request).run(
-            question.model,
-            lambda translator: question.answer(translator, notices),
-            gone=lambda: gone(request),
-            notices=notices,
-            on_live=show_soon,
-        )
-    )
+    working = asyncio.create_task(_answer(request, question, show_soon))
     working.add_done_callback(lambda _: changed.set())
     await changed.wait()
     if working.done():
@@ -184,8 +180,7 @@ def _beams(translator: Translator, live: Live) -> list[dict[str, Any]]:
 
 async def attention(request: Request) -> Response:
     """What each word of a translation attended to: the mean of the heads of a layer, or each head on demand."""
-    service, fields = service_of(request), await fields_of(request)
-    holder = holder_of(request, fields)
+    service, fields, holder = await asked(request)
     text, translation, by_head = fields.text("text"), fields.text("translation"), fields.flag("heads")
     if not text:
         raise ServeError("there is no text: give one sentence as `text`", status=400)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 from heedful.search.options import SearchOptions
 from heedful.serve.access import Holder, Keys
-from heedful.serve.fields import Fields, gone
+from heedful.serve.fields import MOST_BYTES, Fields, fields_of, gone
 from heedful.serve.service import ServedModel, Service
 from heedful.text.markup import in_language, markup
 from heedful.text.sentences import Split
@@ -75,10 +75,11 @@ def service_of(request: Request) -> Service:
     return request.app.state.service
 
 
-def holder_of(request: Request, fields: Fields) -> Holder:
-    """Who asks; raises where they may not."""
+async def asked(request: Request, *, most: int = MOST_BYTES) -> tuple[Service, Fields, Holder]:
+    """The service, what a request says, and who asks; raises where they may not. ``most``: bytes of its body."""
     keys: Keys = request.app.state.keys
-    return keys.holder(request, fields)
+    fields = await fields_of(request, most=most)
+    return service_of(request), fields, keys.holder(request, fields)
 
 
 def charge(request: Request, holder: Holder, texts: Sequence[str], *, status: int = 400, quota: int = 403) -> None:
@@ -95,14 +96,9 @@ def give_back(request: Request) -> None:
         holder.give_back(characters)
 
 
-async def translated(
-    request: Request, model: ServedModel, wanted: Wanted, *, then: Callable[[Translator, Any], Any] | None = None
-) -> Any:
-    """The translations; or what ``then`` makes of them, with the translator, in the same thread."""
+async def translated(request: Request, model: ServedModel, wanted: Wanted) -> list[list[Translation]]:
+    """The n best translations of each text, made in a thread of their own."""
     request.state.facts = {"model": model.name, "characters": sum(map(len, wanted.texts))}
-
-    def work(translator: Translator) -> Any:
-        found = translations(translator, wanted, model.options)
-        return then(translator, found) if then else found
-
-    return await service_of(request).run(model, work, gone=lambda: gone(request))
+    return await service_of(request).run(
+        model, lambda translator: translations(translator, wanted, model.options), gone=lambda: gone(request)
+    )

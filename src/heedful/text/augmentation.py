@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from heedful.text.capitals import case_of, in_case
 from heedful.text.carrying import NAME, pieces_of
+from heedful.text.usual_spelling import case_of, in_case
 
 KINDS: dict[str, str] = {
     "upper": "both sides in capitals",

@@ -16,19 +16,19 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from heedful.text.capitals import (
+from heedful.text.numbers import Languages, written
+from heedful.text.profile import Profile
+from heedful.text.sentences import EMOJIS, Span, with_edits
+from heedful.text.usual_spelling import (
     Case,
     begins_with_capital,
     case_of,
     in_sentence_case,
     in_small_letters,
+    in_usual_spelling,
     shouted,
     unlike_titles,
 )
-from heedful.text.numbers import Languages, written
-from heedful.text.profile import Profile
-from heedful.text.sentences import EMOJIS, Span
-from heedful.text.usual_spelling import in_usual_spelling
 
 Known = Callable[[str], bool]
 """Whether a model has learned a character."""
@@ -249,8 +249,7 @@ def passage(
         loud = [] if case else shouted(given, profile.source.words, keep=ours, alone=alone_too)
         kept = ours | unlike_titles(given) if case == "title" else ours
         given = in_sentence_case(given, usual, keep=kept) if case else given
-        for begin, end in loud:
-            given = given[:begin] + in_small_letters(given[begin:end], usual) + given[end:]
+        given = with_edits(given, ((span, in_small_letters(given[slice(*span)], usual)) for span in loud))
     is_text = _is_text(given, ours, profile)
     alone = "" if is_text or alone == sentence else alone
     has_capital = None not in languages and profile is not None and bool(profile.target.forms)

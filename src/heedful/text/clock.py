@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from heedful.text.numbers import Languages
-from heedful.text.sentences import Span
+from heedful.text.sentences import Span, with_edits
 
 _HALF = r"\s?(?P<half>[ap])(?:\.\s?m\.?|m\b)"
 _BEGIN = r"(?:(?<![\w:.,/-])|(?<=\b\d-)|(?<=\b\d\d-))(?P<hour>[01]?\d|2[0-4])"
@@ -111,11 +111,7 @@ def retimed(source: str, translation: str, *, languages: Languages) -> str:
         if len(said) == len(times):
             for time, hours in zip(times, said, strict=True):
                 edits += new(translation, time, hours, is_said=is_said) if hours else ()
-    texts, done = [""], 0
-    for (begin, end), text in sorted(edits):
-        texts += translation[done:begin], text
-        done = end
-    return "".join(texts) + translation[done:]
+    return with_edits(translation, edits)
 
 
 def in_digits(source: str, translation: str, *, languages: Languages) -> str | None:
@@ -134,9 +130,7 @@ def in_digits(source: str, translation: str, *, languages: Languages) -> str | N
     if all(place in said for _, place in spelled):
         return None
     after = " o'clock" if languages[0] == "en" else ""  # tells `retimed` that 21.30 Uhr is not meant
-    for (begin, end), (hour, minute) in reversed(spelled):
-        source = f"{source[:begin]}{hour or 12}:{minute:02}{after}{source[end:]}"
-    return source
+    return with_edits(source, ((span, f"{hour or 12}:{minute:02}{after}") for span, (hour, minute) in spelled))
 
 
 def _spelled(text: str, language: str) -> Iterator[tuple[Span, tuple[int, int]]]:

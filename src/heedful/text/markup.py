@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 
 from heedful.text.numbers import Languages
-from heedful.text.sentences import Span
+from heedful.text.sentences import Span, with_edits
 
 
 def _names(text: str) -> frozenset[str]:
@@ -46,6 +46,14 @@ _NOTE = re.compile(r"<sup(?:\s[^<>]*)?>(?:<(?!sup)[^<>]*>|[^\w<>]|[\d_])*?</sup\
 _AMPERSAND = re.compile(r"&amp;(?![#\w]*;)")
 """One that would be no entity: the model may have it as people write it."""
 VOID = _names("area base br col embed hr img input link meta param source track wbr")
+
+
+def free_key(text: str) -> str:
+    """How names begin in the units of a text: by letters that stand nowhere in it behind two braces."""
+    key = "h"
+    while "{{" + key in text:
+        key += "h"
+    return key
 
 
 def _ours(key: str) -> re.Pattern[str]:
@@ -192,11 +200,12 @@ def in_language(source: str, languages: Languages) -> str:
     found = {match[1].lower(): match for match in _ATTRIBUTE.finditer(source, root.start(1), root.end(1))}
     if "translate" in found and found["translate"][2].strip("\"'").lower() == "no":
         return source
-    for match in sorted(found.values(), key=lambda match: -match.start()):
+    edits: list[tuple[Span, str]] = []
+    for match in found.values():
         value = match[2].strip("\"'")
         if match[1].lower() in ("lang", "xml:lang") and value.strip().lower().partition("-")[0] == own:
-            source = source[: match.start(2)] + match[2].replace(value, other) + source[match.end(2) :]
-    return source
+            edits.append((match.span(2), match[2].replace(value, other)))
+    return with_edits(source, edits)
 
 
 class _Reader(HTMLParser):
@@ -208,27 +217,28 @@ class _Reader(HTMLParser):
         self._lines = [0, *(match.end() for match in re.finditer("\n", source))]
         self._tokens: list[tuple[int, str, str, bool]] = []
         """Where each begins, what kind it is, the element's name or the text, and whether its contents are kept."""
-        self._key = "h"
-        while "{{" + self._key in source:
-            self._key += "h"
+        self._key = free_key(source)
         self._values: dict[int, list[_Value]] = {}
         """Those of attributes that hold text, by where the token begins."""
-        whole = source[
-            : source.rfind(">") + 1
-        ]  # no tag is whole after it, and the parser would look for each to the end
+        # No tag is whole after the last >, and the parser would look for each to the end.
+        whole = source[: source.rfind(">") + 1]
         self.feed(whole)
         self.close()
         self._tokens += [(len(whole), "text", "", False)] if whole != source else []
 
-    def _add(self, kind: str, what: str = "", kept: bool = False) -> None:
+    @property
+    def _place(self) -> int:
+        """Where what is being read begins."""
         line, column = self.getpos()
-        self._tokens.append((self._lines[line - 1] + column, kind, what, kept))
+        return self._lines[line - 1] + column
+
+    def _add(self, kind: str, what: str = "", kept: bool = False) -> None:
+        self._tokens.append((self._place, kind, what, kept))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         stays = self._stays(tag, attrs) or (tag in _OPAQUE and not self._is_xml)
         if tag == "sup" and not self._is_xml:
-            line, column = self.getpos()
-            stays = stays or _NOTE.match(self._source, self._lines[line - 1] + column) is not None
+            stays = stays or _NOTE.match(self._source, self._place) is not None
         self._add("void" if tag in VOID and not self._is_xml else "begin", tag, stays)
 
     def _stays(self, tag: str, attrs: list[tuple[str, str | None]]) -> bool:
@@ -254,8 +264,7 @@ class _Reader(HTMLParser):
                 unit = Unit(_AMPERSAND.sub("&", _escaped(value)), {}, (), self._key)
                 found.append(_Value(match.span(2), unit, quote if quote in "\"'" else '"'))
         if found:
-            line, column = self.getpos()
-            self._values[self._lines[line - 1] + column] = found
+            self._values[self._place] = found
 
     def _is_inline(self, name: str) -> bool:
         return self._is_xml or name in _INLINE or name in self._ignored
@@ -336,12 +345,9 @@ class _Writer:
 
     def named(self, raw: str, values: Sequence[_Value]) -> str:
         """A tag with names for the values of its attributes."""
-        parts, at = [], 0
-        for value in values:
-            parts += [raw[at : value.span[0]], f"{{{{{self._key}:{len(self._values)}}}}}"]
-            at = value.span[1]
-            self._values.append(value)
-        return "".join([*parts, raw[at:]])
+        first = len(self._values)
+        self._values += values
+        return with_edits(raw, ((own.span, f"{{{{{self._key}:{at}}}}}") for at, own in enumerate(values, start=first)))
 
     def add_text(self, text: str, raw: str) -> None:
         self._text += _escaped(text)

@@ -13,9 +13,9 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from heedful.text.capitals import begun, in_case
 from heedful.text.carrying import NAME, TAG, Passage
-from heedful.text.sentences import Span
+from heedful.text.sentences import Span, with_edits
+from heedful.text.usual_spelling import begun, in_case
 
 _CLOSING = ".,;:!?)\"'”“"
 """What may stand at the end of a word without being part of it."""
@@ -54,11 +54,7 @@ def put_back(
         places[found[name][0]] = text
     for piece, place in _placed(passage, translation, came_from):
         places[place, place] = places.get((place, place), "") + piece
-    result, at = "", 0
-    for (begin, end), text in sorted(places.items()):
-        result += translation[at:begin] + text
-        at = end
-    return result + translation[at:]
+    return with_edits(translation, places.items())
 
 
 def _meant(match: re.Match[str]) -> str:

@@ -69,22 +69,15 @@ def wrong(source: str, translation: str, *, languages: Languages, profile: Profi
     [('$1,299', '1.299 $')]
     """
     numbers, added = wrong_numbers(source, translation, languages=languages)
-    references = [
-        Piece(match[0], match.span(), True) for match in _CODE.finditer(source) if match[0] not in translation
-    ]
-    references += _lost_units(source, translation, languages)
-    references += _denied_numbers(source, translation) if languages == ("en", "de") else []
-    inside = {place for piece in references for place in range(*piece.span)}
-    pieces = [
-        Piece(
-            one.text,
-            one.span,
-            True,
-            written(one.text, source[: one.span[0]], source[one.span[1] :], languages=languages),
-        )
-        for one in numbers
-        if one.span[0] not in inside
-    ] + references
+    pieces = [Piece(match[0], match.span(), True) for match in _CODE.finditer(source) if match[0] not in translation]
+    pieces += _lost_units(source, translation, languages)
+    pieces += _denied_numbers(source, translation) if languages == ("en", "de") else []
+    inside = {place for piece in pieces for place in range(*piece.span)}
+    for number in numbers:
+        begin, end = number.span
+        if begin not in inside:
+            put = written(number.text, source[:begin], source[end:], languages=languages)
+            pieces.append(Piece(number.text, number.span, True, put))
     if profile is not None:
         pieces += [Piece(source[slice(*span)], span, True) for span in _wrong_names(source, translation, profile)]
     pieces.sort(key=lambda piece: piece.span)

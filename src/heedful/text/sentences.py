@@ -131,6 +131,19 @@ def _stripped(text: str, begin: int, end: int) -> Span:
     return begin, max(begin, begin + len(own.strip()))
 
 
+def with_edits(text: str, edits: Iterable[tuple[Span, str]]) -> str:
+    """The text with others in these places of it, none of which overlap.
+
+    >>> with_edits("Um 9 Uhr.", [((5, 8), "h"), ((0, 2), "At")])
+    'At 9 h.'
+    """
+    parts, done = list[str](), 0
+    for (begin, end), other in sorted(edits):
+        parts += text[done:begin], other
+        done = end
+    return "".join([*parts, text[done:]])
+
+
 def sentence_ends(text: str, begin: int = 0, end: int | None = None) -> Iterator[int]:
     """Where sentences end, the last one's end left out.
 

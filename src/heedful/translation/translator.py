@@ -28,12 +28,12 @@ from heedful.search.ctranslate2_search import CTranslate2Search, takes_ctranslat
 from heedful.search.ensemble import require_alike
 from heedful.search.options import SearchOptions
 from heedful.search.sentence import Hypothesis, Sentence
-from heedful.text.capitals import agreement
 from heedful.text.cleaning import clean_line
 from heedful.text.profile import LanguageCheck
 from heedful.text.putting_back import put_back
 from heedful.text.sentences import Span, Split
 from heedful.text.subwords import Subwords
+from heedful.text.usual_spelling import agreement
 from heedful.translation.lines import (
     Around,
     Errand,
