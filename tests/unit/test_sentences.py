@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from typing import get_args
 
 import pytest
@@ -51,6 +52,13 @@ TEXTS = st.text(st.sampled_from(CHARACTERS), max_size=60) | st.text(max_size=40)
 )  # fmt: skip
 def test_sentences_are_where_a_reader_sees_them(text: str, sentences: list[str]) -> None:
     assert list(layout(text).sentences) == sentences
+
+
+@pytest.mark.parametrize("text", ["am 5. ", "der 12. Dann ", "1. ", "U.S. "])
+def test_a_long_line_that_no_full_stop_ends_takes_no_time(text: str) -> None:
+    began = time.process_time()
+    layout(text * 10_000)
+    assert time.process_time() - began < 2
 
 
 def test_lines_and_whole_texts_can_be_asked_for() -> None:

@@ -64,6 +64,8 @@ _BEGINNINGS = re.compile(
     r"d(?:er|ie|as|en|em|ies\w*)|ein\w?|er|sie|es|wir|ihr\w*|ich|aber|und|im|am|wenn|auch|nach"
 )
 """What follows U.S. where a sentence ends with it: not in U.S. Army."""
+_MOST_LOOKED_AT = 40
+"""Characters before a full stop: with a whole line that nothing ends, the time would grow with its square."""
 _MOST_WORDS = 50
 """Of a sentence, between white space: of a longer one models lose words, and of its parts fewer."""
 _FEWEST_WORDS = 8
@@ -153,11 +155,12 @@ def _ends(text: str, begin: int, match: re.Match[str], *, only_small: bool) -> b
         return False
     if match[1] != ".":
         return True
-    before = _WORD_BEFORE.search(text, max(0, match.start() - 40), match.start())
+    near = max(begin, match.start() - _MOST_LOOKED_AT)
+    before = _WORD_BEFORE.search(text, max(0, match.start() - _MOST_LOOKED_AT), match.start())
     word = before[0] if before else ""
     if len(word) == 1 and word.isalpha() and word != "I":  # an initial
         return False
-    if not text[begin : match.start()].strip(" .0123456789"):  # the number of a heading
+    if near == begin and not text[begin : match.start()].strip(" .0123456789"):  # the number of a heading
         return False
     lower = word.lower()
     if _TITLES.fullmatch(lower) or (_BEFORE_NUMBERS.fullmatch(lower) and after[:1].isdigit()):
@@ -167,7 +170,7 @@ def _ends(text: str, begin: int, match: re.Match[str], *, only_small: bool) -> b
     if not word.isdecimal() or len(word) > 3:
         return True
     is_ordinal = len(word) <= 2 and _AFTER_ORDINALS.fullmatch(after.lower())
-    return not (is_ordinal or _BEFORE_ORDINALS.search(text, begin, match.start()))
+    return not (is_ordinal or _BEFORE_ORDINALS.search(text, near, match.start()))
 
 
 def _clause_ends(text: str, begin: int, end: int) -> Iterator[int]:
