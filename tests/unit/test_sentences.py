@@ -31,6 +31,7 @@ TEXTS = st.text(st.sampled_from(CHARACTERS), max_size=60) | st.text(max_size=40)
          ["In der 32. Minute fiel es.", "Zum 200. Mal.", "Sie ist 12.", "Er auch."]),
         ("I am 12. My sister is not.", ["I am 12.", "My sister is not."]),
         ("Es kostet 5 Mio. € oder 1,5 Mrd. Euro. Ja.", ["Es kostet 5 Mio. € oder 1,5 Mrd. Euro.", "Ja."]),
+        ("Es sind 5 Mio. Das ist viel.", ["Es sind 5 Mio.", "Das ist viel."]),
         ("The U.S. Army left on Oct. 5. It is back in the U.S. The end.",
          ["The U.S. Army left on Oct. 5.", "It is back in the U.S.", "The end."]),
         ("Sie wohnt in der Goethestr. 5. Er nicht.", ["Sie wohnt in der Goethestr. 5.", "Er nicht."]),
