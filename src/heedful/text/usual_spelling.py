@@ -50,7 +50,8 @@ def _written_out(short: str, names: str) -> str:
 
 
 def _with_umlauts(text: str, side: Side, length: Callable[[str], int]) -> str:
-    """German text with umlauts, if it has none and a word is no frequent one without; with ß in words frequent so.
+    """German text with umlauts, if it has none and a word is no frequent one without; with ß in words frequent so,
+    but for names as Anna Weiss.
 
     Names as Michael have fewer subwords with an umlaut: a capital asks for more than one.
     """
@@ -77,6 +78,7 @@ def _with_umlauts(text: str, side: Side, length: Callable[[str], int]) -> str:
     for word in strange if "ß" not in text else set[str]():
         own = other.get(word, word)
         sharp = with_sharp_s(own)
-        if sharp.lower() in side.words or (was_typed and subwords(sharp) < subwords(own)):
+        is_name = word.istitle() and sharp.lower() not in side.forms and _WORD.findall(text)[0] != word
+        if (sharp.lower() in side.words and not is_name) or (was_typed and subwords(sharp) < subwords(own)):
             other[word] = sharp
     return _WORD.sub(lambda match: match[0] if match[0] in foreign else other.get(match[0], match[0]), text)
