@@ -68,7 +68,7 @@ def in_sentence_case(sentence: str, usual_form: Callable[[str], str], *, keep: C
     first = _WORD.search(lowered)
     return (
         lowered
-        if first is None
+        if first is None or first[0] in keep
         else lowered[: first.start()] + lowered[first.start() :][:1].upper() + (lowered[first.start() + 1 :])
     )
 
@@ -133,7 +133,9 @@ def in_case(sentence: str, case: Case, *, language: str | None) -> str:
         return sentence.replace("ß", "SS").upper()
     if language != "en":
         return sentence
-    return re.sub(r"(?<![^\W_'’])[^\W\d_]{4,}", lambda word: word[0][:1].upper() + word[0][1:], sentence)
+    return re.sub(
+        r"(?<![^\W_'’])[^\W\d_]{4,}", lambda word: word[0].title() if word[0].islower() else word[0], sentence
+    )
 
 
 def begins_with_capital(sentence: str) -> bool:
