@@ -58,6 +58,8 @@ def test_whatever_a_model_says_no_tag_is_lost_or_made(source: str, said: str) ->
 
 
 def test_blocks_are_units_and_inline_tags_stay_inside() -> None:
+    odd = "<p>a</p><![endif]><p>b<![x[c]]></p><![ d\n><p>e</p>"
+    assert (markup(odd).units, markup(odd).filled(["a", "b", "e"])) == (["a", "b", "e"], odd)
     taken = markup("<div><h1>One\n two</h1><p>Three <em>four</em>.<p>Five<hr>six <img src='a'> seven</div>")
     assert taken.units == ["One two", "Three <t0>four</t0>.", "Five", "six <t0/> seven"]
 

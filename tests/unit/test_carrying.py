@@ -201,6 +201,8 @@ def test_capitals_and_titles_are_given_as_sentences_are_written() -> None:
     assert [case_of(text) for text in ("OK", "STOP!", "A", "你好", "123", "Tom Met Mary Today")] == [
         None, "capitals", None, None, None, "title"]  # fmt: skip
     assert passage("Ask Anna Baker now", PROFILE).given == "Ask Anna Baker now", "no word has a capital that it lacks"
+    assert passage("iPhone Is the Best Way Home", PROFILE).given == "iPhone is the best way home"
+    assert in_case("the iPhone way", "title", language="en") == "the iPhone way"
     assert passage("The NASA Way to See U.S. iPhone 5G", PROFILE).given == "The NASA way to see U.S. iPhone 5G"
     assert passage("THE NASA WAY", PROFILE).given == "The nasa way", "in capitals nothing tells it from other words"
     assert passage("The Best Richard", PROFILE, length=len).given == "The best Richard", "it may be a name"

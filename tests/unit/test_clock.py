@@ -78,6 +78,13 @@ def test_an_english_half_of_the_day_is_the_german_hours(source: str, translation
         ("Five minutes to twelve", "11:55 o'clock"),
         ("five to ten people, half past nine-ish, half past 10:30", None),
         ("last quarter to five percent, a quarter to five million", None),
+        ("It takes about five to ten minutes, or twenty minutes to two hours.", None),
+        ("It is five to ten degrees colder, at ten to twelve euros, now five to six men are here.", None),
+        ("They lost by five to three: the odds were about ten to one, and a quarter to one third left.", None),
+        (
+            "At ten to three we left, at about five to eight they came.",
+            "At 2:50 o'clock we left, at about 7:55 o'clock they came.",
+        ),
     ],
 )
 def test_english_times_in_words_are_said_in_digits(source: str, expected: str | None) -> None:
@@ -92,6 +99,7 @@ def test_english_times_in_words_are_said_in_digits(source: str, expected: str | 
         ("Um Viertel vor fünf, dreiviertel eins oder ein Viertel nach 8 Uhr", "Um 4:45, 12:45 oder ein 8:15"),
         ("Um zehn vor neun Uhr, zwanzig Minuten nach zwölf", "Um 8:50, 12:20"),
         ("nur halb so, von fünf nach zehn, halb volle, halb 5,5, drei Viertel, halb 10.30 Uhr", None),
+        ("Er lief um zehn vor acht Leuten weg, zehn Minuten nach zwei Stunden.", None),
     ],
 )
 def test_german_times_in_words_are_said_in_digits(source: str, expected: str | None) -> None:

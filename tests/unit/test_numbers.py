@@ -204,7 +204,7 @@ def test_units_that_are_lost() -> None:
         ("See /etc/hosts, ~/.bashrc, ../x or example.com/help; he/she, 1/2 or /this.",
          ["/etc/hosts", "~/.bashrc", "../x", "example.com/help"]),
         ("Go there.And back.Now", []),
-        ("max_value is _not_ a__b, @john_doe, --no-color, -- so, x--y",
+        ("max_value is _not_ a__b, @john_doe, --no-color, -- so, x--y --or",
          ["max_value", "a__b", "@john_doe", "--no-color"]),
         ("Delete file_20_3.txt", ["file_20_3.txt"]),
         ("RT @Anna: bit.ly/a1b, usw./etc. @ home", ["@Anna", "bit.ly/a1b"]),

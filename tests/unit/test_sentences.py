@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from typing import get_args
 
 import pytest
@@ -30,6 +31,7 @@ TEXTS = st.text(st.sampled_from(CHARACTERS), max_size=60) | st.text(max_size=40)
          ["In der 32. Minute fiel es.", "Zum 200. Mal.", "Sie ist 12.", "Er auch."]),
         ("I am 12. My sister is not.", ["I am 12.", "My sister is not."]),
         ("Es kostet 5 Mio. € oder 1,5 Mrd. Euro. Ja.", ["Es kostet 5 Mio. € oder 1,5 Mrd. Euro.", "Ja."]),
+        ("Es sind 5 Mio. Das ist viel.", ["Es sind 5 Mio.", "Das ist viel."]),
         ("The U.S. Army left on Oct. 5. It is back in the U.S. The end.",
          ["The U.S. Army left on Oct. 5.", "It is back in the U.S.", "The end."]),
         ("Sie wohnt in der Goethestr. 5. Er nicht.", ["Sie wohnt in der Goethestr. 5.", "Er nicht."]),
@@ -51,6 +53,13 @@ TEXTS = st.text(st.sampled_from(CHARACTERS), max_size=60) | st.text(max_size=40)
 )  # fmt: skip
 def test_sentences_are_where_a_reader_sees_them(text: str, sentences: list[str]) -> None:
     assert list(layout(text).sentences) == sentences
+
+
+@pytest.mark.parametrize("text", ["am 5. ", "der 12. Dann ", "1. ", "U.S. "])
+def test_a_long_line_that_no_full_stop_ends_takes_no_time(text: str) -> None:
+    began = time.process_time()
+    layout(text * 10_000)
+    assert time.process_time() - began < 2
 
 
 def test_lines_and_whole_texts_can_be_asked_for() -> None:

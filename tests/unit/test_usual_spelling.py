@@ -34,6 +34,8 @@ def usual(text: str, language: str | None = "de") -> str:
         ("Die neue Steuer, Joachim Quelle", "Die neue Steuer, Joachim Quelle"),
         ("Fuer wen? Für dich.", "Fuer wen? Für dich."),
         ("Die Strasse ist gross, Grüsse!", "Die Straße ist groß, Grüße!"),
+        ("Gross ist die Strasse.", "Groß ist die Straße."),
+        ("Die Strasse von Anna Gross.", "Die Straße von Anna Gross."),
         ("Die Masse ist gross", "Die Masse ist groß"),
         ("Das Maß der Strasse", "Das Maß der Strasse"),
         ("Am 5. Dez. 2019 um 3 Mio. € mehr.", "Am 5. Dezember 2019 um 3 Millionen € mehr."),

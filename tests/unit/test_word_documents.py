@@ -53,6 +53,7 @@ CONTROL = f'<w:sdt><w:sdtPr><w:tag w:val="x"/></w:sdtPr><w:sdtContent>{run("it")
 MOVED = f'<w:moveFrom w:id="1">{run("was")}</w:moveFrom><w:moveTo w:id="2">{run("is")}</w:moveTo>'
 BOLD = "<w:r><w:rPr><w:b/></w:rPr><w:t>"
 NUMBER = '<w:r><w:footnoteReference w:id="2"/></w:r>'
+RUBY = f"<w:r><w:ruby><w:rt>{run('tōkyō')}</w:rt><w:rubyBase>{run('東京')}</w:rubyBase></w:ruby></w:r>"
 MARKED = '<w:bookmarkStart w:id="5" w:name="c"/>'
 
 
@@ -88,6 +89,7 @@ MARKED = '<w:bookmarkStart w:id="5" w:name="c"/>'
             "whenever it is <t1>unheard</t1>",
             f"{run('WHENEVER IT IS ')}{BOLD}UNHEARD</w:t></w:r>",
         ),
+        (RUBY + run(" is large"), "{{h0}} is large", RUBY + run(" IS LARGE")),
         (run("one ") + MARKED + run("two"), "one two", MARKED + run("ONE TWO")),
     ],
 )

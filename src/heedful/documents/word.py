@@ -102,11 +102,11 @@ def _runs(paragraph: Any) -> list[_Run]:
     """What a paragraph consists of, neighbours of one format as one."""
     for element in list(paragraph.iter(qn("w:r"))):
         _split(element)
-    elements = [
-        one for one in paragraph.iter(qn("w:r"), qn("m:oMath")) if next(one.iterancestors(qn("w:p"))) is paragraph
-    ]
+    # But for those of a text box inside of it, which has paragraphs of its own, and for ruby, which is a run of runs.
+    inside = paragraph.iter(qn("w:r"), qn("m:oMath"))
+    elements = [one for one in inside if next(one.iterancestors(qn("w:p"), qn("w:r"))) is paragraph]
     kept, found = _fields(elements), list[_Run]()
-    for element in elements:  # but for those of a text box inside of it, which has paragraphs of its own
+    for element in elements:
         is_text = all(_is_text(child) for child in element if child.tag != qn("w:rPr"))
         is_text &= element not in kept and not any(around.tag in _GONE for around in element.iterancestors())
         properties, parent = element.find(qn("w:rPr")), element.getparent()

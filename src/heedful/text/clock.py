@@ -42,12 +42,12 @@ _HOURS = {
     "de": ("eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf"),
 }
 _OF = {
-    language: rf"(?P<hour>{'|'.join(words)}|1[0-2]|[1-9])(?![\w:%]|[.,]\d|-\w| (?:[mb]illi|thousand|hundred|per|times))"
-    for language, words in _HOURS.items()
+    language: rf"(?P<hour>{'|'.join(words)}|1[0-2]|[1-9])(?![\w:%]|[.,]\d|-\w)" for language, words in _HOURS.items()
 }
 _SPELLED = {
     "en": re.compile(
-        r"(?P<before>\b(?:at|is|by|until|till|about|almost|now|s) )?\b(?:(?P<half>half) past |(?P<clear>a )?"
+        r"(?P<before>\b(?:at(?: about)?|(?:it|time) is|until|till|almost|now|s) )?\b"
+        r"(?:(?P<half>half) past |(?P<clear>a )?"
         rf"(?P<minutes>quarter|five|ten|twenty)(?P<said> minutes)? (?P<way>to|past|after) ){_OF['en']}",
         re.IGNORECASE,
     ),
@@ -57,6 +57,11 @@ _SPELLED = {
         re.IGNORECASE,
     ),
 }
+_COUNTED = {
+    "en": re.compile(r" (?!(?:and|or|but|in|on|at|when|this|to(?:day|morrow|night)?|until|now|we|I|s?he|they|it)\b)\w"),
+    "de": re.compile(r" [A-ZÄÖÜ]"),
+}
+"""What follows a number of something else: five to ten minutes."""
 _MINUTES = {"five": 5, "ten": 10, "twenty": 20, "quarter": 15, "fünf": 5, "zehn": 10, "zwanzig": 20, "viertel": 15}
 _SHARES = {"half": 30, "halb": -30, "dreiviertel": -15}
 _LAST = re.compile(r"[\"'’”)]*$")
@@ -141,6 +146,8 @@ def _spelled(text: str, language: str) -> Iterator[tuple[Span, tuple[int, int]]]
         is_clear = half or way == "past" or match["before"] or match["said"] or match["clear"]
         if not (half or minutes) or not is_clear:
             continue  # five to ten people
+        if not half and _COUNTED[language].match(text, match.end()):
+            continue
         past = 60 * (_HOURS[language].index(hour) + 1 if hour.isalpha() else int(hour)) + _SHARES.get(half, 0)
         past += _MINUTES.get(minutes, 0) * (-1 if way in {"to", "vor"} else 1)
         begin = match.end("before") if match["before"] else match.start()

@@ -43,6 +43,8 @@ _ROOT = re.compile(
 )
 _NOTE = re.compile(r"<sup(?:\s[^<>]*)?>(?:<(?!sup)[^<>]*>|[^\w<>]|[\d_])*?</sup\s*>", re.IGNORECASE)
 """What is raised and holds no letters, as the number of a note: it stands beside a word, and is none."""
+_SECTION = re.compile(r"<!\[(?:temp|cdata|ignore|include|rcdata|if|else|endif)(?![-.\w])", re.IGNORECASE)
+"""What the parser knows; anything else is a comment to a browser, and to the parser a reason to give up."""
 _AMPERSAND = re.compile(r"&amp;(?![#\w]*;)")
 """One that would be no entity: the model may have it as people write it."""
 VOID = _names("area base br col embed hr img input link meta param source track wbr")
@@ -287,6 +289,9 @@ class _Reader(HTMLParser):
 
     def handle_decl(self, decl: str) -> None:
         self._add("other")
+
+    def parse_marked_section(self, i: int, report: bool = True) -> int:
+        return super().parse_marked_section(i) if _SECTION.match(self.rawdata, i) else self.parse_bogus_comment(i)
 
     handle_charref = handle_entityref
     handle_pi = unknown_decl = handle_comment

@@ -29,9 +29,9 @@ _ENDINGS = (
 _CODE = re.compile(
     r"(?<![\w./\\-])(?:[A-Za-z]:\\|(?:~|\.\.?)/|/(?=[\w.-]+/))[\w./\\+-]*\w"
     rf"|(?<![\w./-])[\w-]+(?:\.[\w-]+)*\.(?:{_ENDINGS}(?![\w-]|\.\w)|[a-z]+(?=/\w))(?:/[\w./?=&%#+-]*\w)?"
-    r"|(?<![\w./-])@?[^\W_]+(?:_+[^\W_]+)+|(?<![\w@/.-])@[^\W\d_]\w+|(?<!\S)--[a-z]+(?:-[a-z]+)*(?![\w-])"
+    r"|(?<![\w./-])@?[^\W_]+(?:_+[^\W_]+)+|(?<![\w@/.-])@[^\W\d_]\w+|(?<!\S)--[a-z]+(?:-[a-z]+)+(?![\w-])"
 )
-"""Files, hosts, names as max_value and @max_muster, and options: none of it is translated."""
+"""Files, hosts, names as max_value and @max_muster, options as --no-color: none of it is translated. --or is a dash."""
 _NAMES_OF_UNITS = {
     "mg": "milli?gram", "g": "gram", "kg": "kilo", "ml": "millilit", "cl": "[cz]entilit", "l": "lit[er]", "t": "ton",
     "m²": "square|quadrat", "km²": "square|quadrat", "m³": "cubic|kubik",

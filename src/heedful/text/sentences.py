@@ -39,7 +39,7 @@ _FOLLOWING = re.compile(r"""\s+["'“„«»‘‚(\[¿¡*_—–-]*\s*(\w*)""")
 _WORD_BEFORE = re.compile(r"[^\W_](?:[^\W_]|[.'’-](?=[^\W_]))*$")
 _TITLES = re.compile(
     r"messrs|mrs?|ms|mmes?|mlle|dr|prof|rev|hon|gen|col|maj|capt|cmdr|lt|sgt|sen|rep|gov|st|mt|ft|fr|hr|sra?|srta|dott|ing|"
-    r"dipl|vs|cf|e\.?g|i\.?e|viz|resp|bzw|z\.b|d\.h|u\.a|bspw|vgl|sog|ca|approx|dept|univ|assn|bros|mio|mrd|tsd|"
+    r"dipl|vs|cf|e\.?g|i\.?e|viz|resp|bzw|z\.b|d\.h|u\.a|bspw|vgl|sog|ca|approx|dept|univ|assn|bros|"
     r"adm|brig|cpl|pfc|pvt|sens|reps"
 )
 """What stands before a full stop that never ends a sentence."""
@@ -63,7 +63,9 @@ _BEGINNINGS = re.compile(
     r"the|an?|this|that|these|there|s?he|it|its|his|her|they|their|we|our|you|i|my|but|and|so|if|as|in|on|at|for|when|"
     r"d(?:er|ie|as|en|em|ies\w*)|ein\w?|er|sie|es|wir|ihr\w*|ich|aber|und|im|am|wenn|auch|nach"
 )
-"""What follows U.S. where a sentence ends with it: not in U.S. Army."""
+"""What follows U.S. or Mio. where a sentence ends with it: not in U.S. Army."""
+_MOST_LOOKED_AT = 40
+"""Characters before a full stop: with a whole line that nothing ends, the time would grow with its square."""
 _MOST_WORDS = 50
 """Of a sentence, between white space: of a longer one models lose words, and of its parts fewer."""
 _FEWEST_WORDS = 8
@@ -166,21 +168,22 @@ def _ends(text: str, begin: int, match: re.Match[str], *, only_small: bool) -> b
         return False
     if match[1] != ".":
         return True
-    before = _WORD_BEFORE.search(text, max(0, match.start() - 40), match.start())
+    near = max(begin, match.start() - _MOST_LOOKED_AT)
+    before = _WORD_BEFORE.search(text, max(0, match.start() - _MOST_LOOKED_AT), match.start())
     word = before[0] if before else ""
     if len(word) == 1 and word.isalpha() and word != "I":  # an initial
         return False
-    if not text[begin : match.start()].strip(" .0123456789"):  # the number of a heading
+    if near == begin and not text[begin : match.start()].strip(" .0123456789"):  # the number of a heading
         return False
     lower = word.lower()
     if _TITLES.fullmatch(lower) or (_BEFORE_NUMBERS.fullmatch(lower) and after[:1].isdigit()):
         return False
-    if _LETTERS.fullmatch(word):
-        return not after or _BEGINNINGS.fullmatch(after.lower()) is not None
+    if (is_letters := _LETTERS.fullmatch(word)) or lower in {"mio", "mrd", "tsd"}:
+        return bool(_BEGINNINGS.fullmatch(after.lower()) or (is_letters and not after))
     if not word.isdecimal() or len(word) > 3:
         return True
     is_ordinal = len(word) <= 2 and _AFTER_ORDINALS.fullmatch(after.lower())
-    return not (is_ordinal or _BEFORE_ORDINALS.search(text, begin, match.start()))
+    return not (is_ordinal or _BEFORE_ORDINALS.search(text, near, match.start()))
 
 
 def _clause_ends(text: str, begin: int, end: int) -> Iterator[int]:

@@ -65,7 +65,8 @@ def _written_out(short: str, names: str) -> str:
 
 
 def _with_umlauts(text: str, side: Side, length: Callable[[str], int]) -> str:
-    """German text with umlauts, if it has none and a word is no frequent one without; with ß in words frequent so.
+    """German text with umlauts, if it has none and a word is no frequent one without; with ß in words frequent so,
+    but for names as Anna Weiss.
 
     Names as Michael have fewer subwords with an umlaut: a capital asks for more than one.
     """
@@ -92,7 +93,8 @@ def _with_umlauts(text: str, side: Side, length: Callable[[str], int]) -> str:
     for word in strange if "ß" not in text else set[str]():
         own = other.get(word, word)
         sharp = with_sharp_s(own)
-        if sharp.lower() in side.words or (was_typed and subwords(sharp) < subwords(own)):
+        is_name = word.istitle() and sharp.lower() not in side.forms and _WORD.findall(text)[0] != word
+        if (sharp.lower() in side.words and not is_name) or (was_typed and subwords(sharp) < subwords(own)):
             other[word] = sharp
     return _WORD.sub(lambda match: match[0] if match[0] in foreign else other.get(match[0], match[0]), text)
 
@@ -136,7 +138,11 @@ def in_sentence_case(sentence: str, usual_form: Callable[[str], str], *, keep: C
     'Do I know X1?'
     """
     lowered = in_small_letters(sentence, usual_form, keep=keep)
-    return _WORD.sub(lambda first: first[0][0].upper() + first[0][1:], lowered, count=1)
+
+    def as_beginning(first: re.Match[str]) -> str:
+        return first[0] if first[0] in keep else first[0][0].upper() + first[0][1:]
+
+    return _WORD.sub(as_beginning, lowered, count=1)
 
 
 def in_small_letters(text: str, usual_form: Callable[[str], str], *, keep: Collection[str] = ()) -> str:
@@ -196,7 +202,9 @@ def in_case(sentence: str, case: Case, *, language: str | None) -> str:
         return sentence.replace("ß", "SS").upper()
     if language != "en":
         return sentence
-    return re.sub(r"(?<![^\W_'’])[^\W\d_]{4,}", lambda word: word[0][:1].upper() + word[0][1:], sentence)
+    return re.sub(
+        r"(?<![^\W_'’])[^\W\d_]{4,}", lambda word: word[0].title() if word[0].islower() else word[0], sentence
+    )
 
 
 def begins_with_capital(sentence: str) -> bool:
