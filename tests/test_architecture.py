@@ -38,7 +38,7 @@ CEILINGS = {
     "serve": (19, 2990),
     "report": (11, 1755),
     "export": (4, 480),
-    "planning": (6, 1115),
+    "planning": (6, 1135),
     "training": (12, 2025),
     "search": (18, 3505),
     "translation": (5, 1070),

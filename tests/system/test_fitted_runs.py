@@ -74,6 +74,26 @@ def test_the_schedule_ends_with_the_minutes(data: Path, monkeypatch: pytest.Monk
     assert peak == pytest.approx(fit._PEAK / run.config.model.d_model, rel=0.01)
 
 
+def test_a_text_that_is_seen_often_gets_equation_3_and_a_mean_of_many_checkpoints(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine(monkeypatch, flops_per_second=2e9)
+    monkeypatch.setattr(fit, "_TOKENS_OFTEN", 100_000)
+    often = fitted_run(data, minutes=15, device=CPU)
+    training = often.config.training
+    assert often.epochs > fit._OFTEN
+    assert (training.decay, training.residual_scale) == ("inverse-sqrt", 1.0)
+    assert training.average_last == fit._AVERAGED[True]
+    seen = training.average_last * training.checkpoint_steps / often.steps
+    assert 0.15 < seen < 0.25, "a fifth of the steps"
+    named = fitted_run(data, minutes=15, device=CPU, settings=["training.decay=linear"]).config.training
+    assert (named.decay, named.average_last) == ("linear", fit._AVERAGED[False])
+    monkeypatch.setattr(fit, "_TOKENS_OFTEN", 10**12)
+    seldom = fitted_run(data, minutes=15, device=CPU).config.training
+    assert (seldom.decay, seldom.residual_scale, seldom.average_last) == ("linear", 0.29, fit._AVERAGED[False])
+    assert seldom.target_tokens >= training.target_tokens
+
+
 def test_a_small_text_gets_no_more_epochs_and_no_larger_model_than_it_bears(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
