@@ -45,6 +45,9 @@ def test_a_document_is_translated_and_goes_on_where_it_was_stopped(
         return translate(self, lines, **options)
 
     monkeypatch.setattr(Translator, "translate", counted)
+    code, _, said = run_here(capsys, "translate-file", source, "--output", output, *ASKED, "--precision", "float64")
+    assert code == 2
+    assert 'precision "auto" before, "float64" now' in said
     code, _, _ = run_here(capsys, "translate-file", source, "--output", output, *ASKED)
     assert code == 0
     assert not set(before) & set(translated), "what was done is not done again"

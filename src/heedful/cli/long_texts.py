@@ -15,11 +15,15 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
+from heedful import __version__
 from heedful.cli.terminal import new_text, say
 from heedful.errors import TextError
 from heedful.files import locked_file, read_typed, write_typed
+
+if TYPE_CHECKING:
+    from heedful.translation.translator import Translator
 
 SHARD_LINES = 512
 """What a part of a text has a multiple of: the lines that are translated together on a CPU."""
@@ -49,6 +53,14 @@ class LongText:
     """Writes a line of the output."""
     keep: Callable[[int], object]
     """Makes sure of all that is written, now that so many lines of the input are done."""
+
+
+def made_by(translator: Translator, *, precision: str) -> dict[str, Any]:
+    """What computes a translation, of all that its output depends on."""
+    models = [saved.fingerprint for saved in translator.all_saved]
+    device = str(translator.device).partition(":")[0]
+    running = {"engine": translator.engine, "device": device, "precision": precision}
+    return {"heedful": __version__, "models": models, **running}
 
 
 def lines_of_shard(shard: str | None, lines: int) -> range:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from heedful import __version__
-from heedful.cli.long_texts import SHARD_LINES, LongText, lines_of_shard, resumed_text, whole_text
+from heedful.cli.long_texts import SHARD_LINES, lines_of_shard, made_by, resumed_text, whole_text
 from heedful.cli.model_options import EnsembleOptions, SearchChoices
 from heedful.cli.options import MORE_OUTPUT, AsJson, Flag, Input, NBest, Overwrite, Quiet, WithScores, whole_number
 from heedful.cli.standard_input import is_typed, standard_input
@@ -120,10 +118,11 @@ def translate(
     around = {"prefix": prefix, "split": split, "as_is": as_is or alignment}
     shown = {"alignment": alignment, "alignment_layer": alignment_layer, "scores": scores, "json": as_json}
     text_asked = {"input": facts, "shard": shard, **around, **shown}
-    record = {"precision": model.precision, **text_asked, **asdict(options)} if resume else None
+    made = made_by(translator, precision=model.precision) if resume else {}
+    record = {**made, **text_asked, **asdict(options)}
     done, any_text, unplaced = 0, False, _Unplaced()
     with (
-        _written(output, translator, record, lines=len(span)) as written,
+        resumed_text(output, record, lines=len(span)) if output and resume else whole_text(output) as written,
         progress(unit="lines", quiet=quiet or not input_, speed=True) as report,
     ):
         if facts:
@@ -160,18 +159,6 @@ def _terms(path: Path | None) -> Glossary | None:
     from heedful.translation.glossary import read_glossary
 
     return read_glossary(path)
-
-
-def _written(
-    output: Path | None, translator: Translator, asked: dict[str, Any] | None, *, lines: int
-) -> AbstractContextManager[LongText]:
-    """Where the lines go. ``asked``: what a translation that is resumed must have been asked for."""
-    if output is None or asked is None:
-        return whole_text(output)
-    models = [saved.fingerprint for saved in translator.all_saved]
-    device = str(translator.device).partition(":")[0]
-    made_by = {"heedful": __version__, "models": models, "engine": translator.engine, "device": device}
-    return resumed_text(output, {**made_by, **asked}, lines=lines)
 
 
 def _translated(

@@ -8,8 +8,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heedful import __version__
-from heedful.cli.long_texts import resumed_text
+from heedful.cli.long_texts import made_by, resumed_text
 from heedful.cli.model_options import EnsembleOptions, SearchChoices
 from heedful.cli.options import Overwrite, Quiet
 from heedful.cli.terminal import progress, require_place, say
@@ -73,9 +72,9 @@ def translate_file(
         from heedful.translation.glossary import read_glossary
 
         options = dataclasses.replace(options, glossary=read_glossary(glossary).pairs)
-    known = {"heedful": __version__, "models": [saved.fingerprint for saved in translator.all_saved]}
     units_sha256 = hashlib.sha256(json.dumps(taken.units).encode()).hexdigest()
-    known |= {"engine": translator.engine, "units": units_sha256, **asked, **dataclasses.asdict(options)}
+    known = {"units": units_sha256, **asked, **dataclasses.asdict(options)}
+    known |= made_by(translator, precision=model.precision)
     units = output.with_name(f"{output.name}.units")
     translations = _translations(taken, units, known, lambda some: translator.translate(some, options=options), quiet)
     with new_file(output, error=TextError) as file:
