@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import time
 from collections.abc import Callable
 
 import pytest
@@ -128,6 +129,13 @@ LABELS = "\n[this]: u\n[IT]: v\n[`x`]: w\n"
 )
 def test_what_others_read_in_markdown_stays_too(source: str, expected: str) -> None:
     assert filled(source.encode(), ".md", shouted).decode() == expected
+
+
+@pytest.mark.parametrize("begun", ["[^a", "![a", "](a", "$a", "**a ", "``a`", "<a:", "<!--a"])
+def test_markdown_that_nothing_ends_takes_no_time_that_grows_with_its_square(begun: str) -> None:
+    began = time.process_time()
+    assert filled((begun * 20_000).encode(), ".md") == (begun * 20_000).encode()
+    assert time.process_time() - began < 5, "some tenths of a second"
 
 
 def test_the_number_of_a_note_is_no_part_of_a_word() -> None:
