@@ -258,6 +258,10 @@ def test_a_frequent_word_in_capitals_is_emphasis_by_itself_but_not_beside_code_n
     for text in ("The WHO and NASA said", "Set it to [SIZE], NOW: done", "Come to NEW YORK, he said"):
         assert passage(text, profile, length=length).given == text
     assert passage("Do NOT do it", profile).given == "Do NOT do it", "without subwords nothing is known"
+    assert passage("You MUSTN'T, I DON'T, Mr. O'BRIEN", profile).given == "You mustn't, I don't, Mr. O'BRIEN"
+    assert passage("I said X NOT Y in NEW YORK", profile, length=length).given == "I said X not Y in NEW YORK"
+    not_alone = {"alone": lambda word: word == "NOT", "frequent": {"do"}}
+    assert shouted("We DO NOT go, I NOT STUPID", {"stupid"}, **not_alone) == [(3, 9)]
     rare = Side({"a": 9}, dict.fromkeys([*map(str, range(500)), "select"], 9), 0.5)
     assert not rare.emphasises("SELECT", length)
 

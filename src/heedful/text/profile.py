@@ -82,13 +82,16 @@ class Side:
     def emphasises(self, word: str, length: Callable[[str], int] | None = None) -> bool:
         """Whether a word in capitals must be emphasis: frequent in small letters, and in capitals of many subwords.
 
-        WHO and NATO are not, nor are SELECT and TRUE: their subwords are few, or the words not that frequent.
+        WHO and NATO are not, nor are SELECT and TRUE: their subwords are few, or the words not that frequent. DON'T
+        is no name, and a model that cannot read it says the opposite.
         """
         small = word.lower()
-        return length is not None and small in self._most_frequent and length(word) > length(small) + 1
+        if "'" in small or "’" in small:
+            return small[-3:] in ("n't", "n’t") or self.words.issuperset(_WORD.findall(small))
+        return length is not None and small in self.most_frequent and length(word) > length(small) + 1
 
     @functools.cached_property
-    def _most_frequent(self) -> frozenset[str]:
+    def most_frequent(self) -> frozenset[str]:
         return frozenset(map(str.lower, itertools.islice(self.word_counts, _EMPHASISED)))
 
     @functools.cached_property

@@ -25,7 +25,7 @@ _BEGINNING = re.compile(r"[\W_]*(([^\W\d_])[^\W_]*)")
 _FEWEST_LETTERS = 4
 _FEWEST_TITLE_WORDS = 3
 _FEWEST_SHOUTED = 3
-"""Words in capitals one after the other, most of them common; two may be the US ARMY, unless each is shouted alone."""
+"""Words in capitals one after the other, most of them common; two may be the US ARMY, unless one is shouted alone."""
 _BESIDE_CODE = frozenset("#_-+*/=[](){}<>$%@&|:")
 """What a word in capitals that is no emphasis may stand beside: [OPTION], MAX_SIZE, "ERROR: no space"."""
 _TYPED = re.compile(r"(?<![aeq])ue|[ao]e", re.IGNORECASE)
@@ -161,11 +161,12 @@ def shouted(
     *,
     keep: Collection[str] = (),
     alone: Callable[[str], bool] = lambda _: False,
+    frequent: Collection[str] = (),
 ) -> list[Span]:
     """Where words in capitals stand in a sentence that is written otherwise, several together or such as NOT.
 
     ``common``: words in small letters, of which most must be: NASA ESA JAXA is nothing to shout. ``keep``: words that
-    stay as they are. ``alone``: whether a word is shouted where it has no others beside it.
+    stay as they are. ``alone``: whether a word is shouted where it has no others beside it, but for ``frequent`` ones.
 
     >>> shouted("Thanks, but PLEASE DO NOT REPLY to NASA.", {"please", "do", "not"})
     [(12, 31)]
@@ -181,12 +182,16 @@ def shouted(
             runs.append([word])
     found: list[Span] = []
     for run in filter(None, runs):
-        begin, end = run[0].start(), run[-1].end()
         words = [word[0].lower() for word in run if len(word[0]) > 1]
-        most_are_common = len(words) >= _FEWEST_SHOUTED and 2 * sum(word in common for word in words) > len(words)
-        is_by_itself = _BESIDE_CODE.isdisjoint({*sentence[begin - 1 : begin], *sentence[end : end + 1]})
-        if most_are_common or (is_by_itself and all(alone(word[0]) for word in run)):
-            found.append((begin, end))
+        if len(words) >= _FEWEST_SHOUTED and 2 * sum(word in common for word in words) > len(words):
+            found.append((run[0].start(), run[-1].end()))
+            continue
+        own = run[len(run[0][0]) == 1 : len(run) - (len(run[-1][0]) == 1)]  # I DO NOT, X NOT Y
+        is_alone = [alone(word[0]) for word in own]
+        if any(is_alone) and all(one or word[0].lower() in frequent for one, word in zip(is_alone, own, strict=True)):
+            begin, end = own[0].start(), own[-1].end()
+            if _BESIDE_CODE.isdisjoint({*sentence[begin - 1 : begin], *sentence[end : end + 1]}):
+                found.append((begin, end))
     return found
 
 
