@@ -60,7 +60,9 @@ def test_somebody_at_a_terminal_is_told_which_model_parses(
         0,
         f"{trees / 'run'} parses. Type a sentence and press Enter; Ctrl-D ends.",
     )
-    assert tree_from(out).words == ("the", "dog", "sees", "a", "cat", ".")
+    tree = tree_from(out)
+    assert tree is not None
+    assert tree.words == ("the", "dog", "sees", "a", "cat", ".")
 
 
 def test_a_model_learns_to_parse_and_is_scored(trees: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -246,8 +246,8 @@ def passage(
         case = case_of(NAME.sub("", given), small=profile.source.small_words)
         usual = lambda word: profile.source.usual_form(word, length)  # noqa: E731
         alone_too = lambda word: profile.source.emphasises(word, length)  # noqa: E731
-        known = {"alone": alone_too, "frequent": profile.source.most_frequent}
-        loud = [] if case else shouted(given, profile.source.words, keep=ours, **known)
+        emphasis = {"alone": alone_too, "frequent": profile.source.most_frequent}
+        loud = [] if case else shouted(given, profile.source.words, keep=ours, **emphasis)
         kept = ours | unlike_titles(given) if case == "title" else ours
         given = in_sentence_case(given, usual, keep=kept) if case else given
         given = with_edits(given, ((span, in_small_letters(given[slice(*span)], usual)) for span in loud))
