@@ -161,10 +161,9 @@ def test_a_model_is_translated_scored_and_saved(folder: Path, capsys: pytest.Cap
 
 def test_a_model_is_shown_with_perplexity_and_speed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert evaluated("--model", "good-run", "--source", "test.en", "--reference", "test.de") == 0
-    out, err = capsys.readouterr()
+    out = capsys.readouterr().out
     assert "perplexity    8.00 a subword, " in out
     assert "target tokens/s on cpu" in out
-    assert "translating 5 of 5 sentences" in err
 
 
 def test_nothing_is_overwritten_unasked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
