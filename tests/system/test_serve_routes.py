@@ -23,6 +23,7 @@ from tests.commands import run_here
 from heedful.errors import GoneError, HeedfulError
 from heedful.runs.descriptions import Languages
 from heedful.serve.access import Key, Keys, read_keys
+from heedful.serve.server import bound_socket
 
 TEXT = "Two men are talking about a very long story that never ends."
 
@@ -408,6 +409,28 @@ def _sent(connection: socket.socket, chunk: bytes, *, times: int) -> int:
         except OSError:
             return number
     return times
+
+
+def test_an_answer_on_an_open_connection_is_not_held_back() -> None:
+    """With Nagle's algorithm its body waits until the client has confirmed its head, for 40 ms."""
+
+    async def is_off() -> bool:
+        options: asyncio.Queue[int] = asyncio.Queue()
+
+        async def look(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            own = writer.get_extra_info("socket")
+            options.put_nowait(own.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        with bound_socket("127.0.0.1", 0) as sock:
+            async with await asyncio.start_server(look, sock=sock):
+                _, writer = await asyncio.open_connection(*sock.getsockname())
+                found = await options.get()
+                writer.close()
+                await writer.wait_closed()
+        return bool(found)
+
+    assert asyncio.run(is_off())
 
 
 def test_who_says_nothing_is_not_waited_for(model: serving.ServedModel, monkeypatch: pytest.MonkeyPatch) -> None:

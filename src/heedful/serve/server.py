@@ -116,7 +116,8 @@ def bound_socket(host: str, port: int, *, one_of_several: bool = False) -> socke
     made: socket.socket | None = None
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        made = socket.socket(family)
+        # By the protocol asyncio knows that Nagle's algorithm is to be off, which holds answers back for 40 ms.
+        made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if one_of_several:
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
