@@ -72,7 +72,7 @@ class InBatches:
     def takes(self, sentence: Sentence, options: SearchOptions) -> bool:
         return len(sentence.source) < 12
 
-    def found(self, sentences: Sequence[Sentence], options: SearchOptions) -> Iterator:
+    def found(self, sentences: Sequence[Sentence], options: SearchOptions, *, size: int) -> Iterator:
         for sentence, hypotheses in self._search.search(sentences, options):
             yield sentence, hypotheses[: sentence.n_best] if len(sentence.source) % 3 else None
 
@@ -229,6 +229,20 @@ def test_as_many_batches_as_workers_and_a_model_that_is_due_goes_first() -> None
     asked.close()
 
 
+def test_workers_that_are_free_share_what_waits_and_the_last_one_takes_all() -> None:
+    asked, engine = Asked(2), GatedBatches()
+    waiting = [asked.ask(engine, *range(100, 112))]
+    until("both have half of it", lambda: sorted(engine.batches) == [[*range(100, 106)], [*range(106, 112)]])
+    for number in (1, 2, 3):
+        waiting.append(asked.ask(engine, number))
+        until("it waits", lambda: asked.thread.tokens == 120 + 10 * (len(waiting) - 1))
+    engine.gate.release()
+    until("one of them is free", lambda: engine.batches[2:] == [[1, 2, 3]])
+    engine.gate.release(2)
+    assert [len(future.result(10)) for future in waiting] == [12, 1, 1, 1]
+    asked.close()
+
+
 def test_a_fault_in_one_worker_fails_its_batch_alone_and_both_go_on() -> None:
     asked, engine = Asked(2), GatedBatches()
     good = asked.ask(engine, 1)
@@ -357,8 +371,8 @@ def test_where_one_engine_of_a_model_fails_the_others_jobs_go_on() -> None:
             thread.submit(Arrival(own, search, options, [Sentence(number, np.arange(length))]))  # type: ignore[arg-type]
     assert isinstance(job.results.get(timeout=10), ServeError)
     answer = other.results.get(timeout=10)
-    assert isinstance(answer, tuple)
-    assert answer[0].number == 1
+    assert isinstance(answer, list)
+    assert answer[0][0].number == 1
     until("nothing is left", lambda: thread.idle)
     assert not thread.broken
     thread.stop()
@@ -391,7 +405,7 @@ def test_new_engines_are_made_when_those_that_failed_are_gone() -> None:
     with thread._news:
         for own, number, length in ((Job(), 13, 4), (other, 1, 9)):
             thread.submit(Arrival(own, search, SearchOptions(), [Sentence(number, np.arange(length))]))  # type: ignore[arg-type]
-    assert isinstance(other.results.get(timeout=10), tuple)
+    assert isinstance(other.results.get(timeout=10), list)
     assert search.left == [0]
     until("nothing is left", lambda: thread.idle)
     thread.stop()

@@ -344,15 +344,15 @@ def test_a_stream_ends_with_the_words_of_a_translation_and_torch_says_what_ctran
         assert words(own, "/api/stream") == words(own, "/api/translate") == usual
 
 
-def test_workers_are_two_by_themselves_where_there_are_two_threads(small: heedful.Translator) -> None:
+def test_every_thread_has_a_batch_unless_there_are_fewer_workers(small: heedful.Translator) -> None:
     from tests import serving
 
-    for threads, workers in ((1, 1), (2, 2), (8, 2)):
+    for threads, asked, workers, pieces in ((1, None, 1, 1), (2, None, 2, 1), (8, None, 8, 1), (8, 2, 2, 4)):
         translator = heedful.load(DEFAULT_MODEL, engine="ctranslate2", threads=threads)
         assert translator.saved.description.languages is not None
         model = serving.ServedModel("a", translator, translator.saved.description.languages, translator.options)
-        service = serving.Service([model], queue_tokens=1, most_characters=1)
-        assert service.workers == workers
+        service = serving.Service([model], queue_tokens=1, most_characters=1, workers=asked)
+        assert (service.workers, model.shared.batches.pieces) == (workers, pieces)  # type: ignore[union-attr]
         service.close()
 
 

@@ -52,7 +52,7 @@ def serve(
         keys: A TOML file of API keys as hashes, with limits; without it everybody who reaches the server may ask.
         queue_tokens: Subwords of text that may wait; beyond it requests are told to come again (429).
         workers: Batches that CTranslate2 translates at the same time; they share --threads and the weights. When not
-            given, 2, or 1 with one thread. More than 1 is not for PyTorch, which decodes all requests side by side.
+            given, one for each thread. More than 1 is not for PyTorch, which decodes all requests side by side.
         fronts: Processes that answer HTTP and take text apart and put it together, around the one that decodes; 0: that
             one does it too. For a GPU, which one process cannot keep busy. With PyTorch alone, and not with limits of
             keys.

@@ -154,7 +154,9 @@ class CTranslate2Search:
             yield from self._torch().search(sentences, options)
             return
         left = [sentence for sentence in sentences if not self.takes(sentence, options)]
-        for sentence, found in self.found([one for one in sentences if self.takes(one, options)], options):
+        taken = [sentence for sentence in sentences if self.takes(sentence, options)]
+        size = min(self.batch_size, -(-len(taken) // self.threads))
+        for sentence, found in self.found(taken, options, size=size):
             if found is None:
                 left.append(sentence)
             else:
@@ -163,11 +165,14 @@ class CTranslate2Search:
             yield from self._torch().search(left, options)
 
     def found(
-        self, sentences: Sequence[Sentence], options: SearchOptions
+        self, sentences: Sequence[Sentence], options: SearchOptions, *, size: int
     ) -> Iterator[tuple[Sentence, list[Hypothesis] | None]]:
-        """What CTranslate2 alone finds for sentences that it `takes`; None where torch must say. For any thread."""
+        """What CTranslate2 alone finds for sentences that it `takes`; None where torch must say. For any thread.
+
+        ``size``: sentences of a batch, which a thread of CTranslate2 translates.
+        """
         ordered = sorted(sentences, key=lambda sentence: -len(sentence.source))
-        size = max(1, min(self.batch_size, -(-len(ordered) // self.threads)))
+        size = max(1, size)
         batches = (ordered[first : first + size] for first in range(0, len(ordered), size))
         begun = deque(self._begun(batch, options) for batch in itertools.islice(batches, 2 * self.threads))
         while begun:
@@ -218,22 +223,28 @@ class CTranslate2Search:
     def _hypotheses(self, sentence: Sentence, result: Any, options: SearchOptions) -> list[Hypothesis] | None:
         """The n best, by the paper's length penalty; None where torch must say."""
         before, limit = self._prefix_log_probability(sentence), self._limit(sentence, options)
-        found: list[Hypothesis] = []
+        ended: list[tuple[float, float, list[str]]] = []
         unfinished = -np.inf
         for tokens, log_probability in zip(result.hypotheses, result.scores, strict=True):
-            ids = np.array([self._ids[token] for token in tokens])
-            ended, log_probability = bool(len(ids)) and ids[-1] == END, log_probability + before
-            if len(ids) > limit + 1:  # others in its batch may be longer
+            if len(tokens) > limit + 1:  # others in its batch may be longer
                 return None
-            score = log_probability / ((5 + len(ids)) / 6) ** options.length_penalty
-            if ended:
-                found.append(Hypothesis(ids[:-1], log_probability, score, np.zeros(len(ids), np.int64)))
+            score = (log_probability + before) / ((5 + len(tokens)) / 6) ** options.length_penalty
+            if tokens and tokens[-1] == self._tokens[END]:
+                ended.append((score, log_probability + before, tokens))
             else:  # as good as it, and no better, could be what would have had to end here
                 unfinished = max(unfinished, score)
         wanted = sentence.n_best or options.n_best
-        found = sorted(found, key=lambda own: -own.score)[:wanted]
-        settled = found and found[-1].score >= unfinished and (len(found) == wanted or unfinished == -np.inf)
-        return found if settled and all(self._is_text(own.ids) for own in found) else None
+        best = sorted(ended, key=lambda own: -own[0])[:wanted]
+        if not best or best[-1][0] < unfinished or (len(best) < wanted and unfinished > -np.inf):
+            return None
+        found = [
+            Hypothesis(self._numbers(tokens[:-1]), log_probability, score, np.zeros(len(tokens), np.int64))
+            for score, log_probability, tokens in best
+        ]
+        return found if all(self._is_text(own.ids) for own in found) else None
+
+    def _numbers(self, tokens: Sequence[str]) -> np.ndarray:
+        return np.array([self._ids[token] for token in tokens], np.int64)
 
     def _is_text(self, ids: Iterable[int]) -> bool:
         spelled = b"".join(self._saved.target_subwords.id_bytes[id_] for id_ in ids)

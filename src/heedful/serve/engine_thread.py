@@ -14,7 +14,7 @@ import math
 import threading
 import time
 import traceback
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,10 +30,8 @@ _SECONDS_BETWEEN_LOOKS = 0.1
 _FAULTS, _WITHIN_SECONDS = 3, 60.0
 _KEPT_FREE = 8
 """One in so many slots is kept from a job that has all others: whoever comes next does not wait for it."""
-_PATIENCE = 20
+_PATIENCE = 5
 """A job is due after so many times the seconds it takes alone: little goes before much, and nobody waits for ever."""
-_LEAST_OF_BATCH = 5
-"""Jobs share a batch up to this part of the largest, or half of all that waits: the rest need not wait for its end."""
 _MEMORY = 0.99
 """How much what was finished counts beside what is finished after it, where speed is measured."""
 _LONGEST_WAIT = 60
@@ -195,7 +193,7 @@ class EngineThread(Decoder):
     def _is_something_to_do(self) -> bool:
         news = self._stopped or self._arrivals or self._calls or self._some_ended or self._workers.finished
         return bool(news) or any(
-            (self._workers.free and jobs) if engine.most_tokens else (jobs or engine.inside)
+            (self._workers.free > 0 and jobs) if engine.most_tokens else (jobs or engine.inside)
             for engine, (*_, jobs) in self._lanes.items()
         )
 
@@ -272,19 +270,28 @@ class EngineThread(Decoder):
 
     def _give(self, finished: Results) -> int:
         """Let jobs have what was found for them; the subwords of the sources."""
+        given: defaultdict[Job, Results] = defaultdict(list)
         for sentence, hypotheses in finished:
             if self._owners[sentence].ended is not None:
                 self._drop(sentence)
                 continue
             job = self._settle(sentence)
-            job.results.put((sentence, hypotheses))
+            given[job].append((sentence, hypotheses))
             if job.on_live is not None and hypotheses:
                 job.on_live({sentence: ([], hypotheses)})
-            self._metrics.generated.inc(len(hypotheses[0].ids) + 1 if hypotheses else 0)
+        for job, results in given.items():
+            job.results.put(results)
+        generated = [own[0] for results in given.values() for _, own in results if own]
+        self._metrics.generated.inc(sum(len(one.ids) + 1 for one in generated))
         return sum(len(sentence.source) + 1 for sentence, _ in finished)
 
+    @property
+    def _waits(self) -> int:
+        """Subwords of the sources that no worker has yet."""
+        return self._tokens - sum(batch.tokens for batch in self._workers.batches)
+
     def _begin_batches(self) -> None:
-        """Give every free worker a batch, of the model whose job is due first."""
+        """Give every free worker a batch, of the model whose job is due first; they share what waits."""
         while self._workers.free:
             lanes = [(jobs[0].due, engine) for engine, (*_, jobs) in self._lanes.items() if engine.most_tokens and jobs]
             if not lanes:
@@ -310,10 +317,10 @@ class EngineThread(Decoder):
             ready += min(len(job.waiting[engine]), max(0, most - held[job]))
             if ready >= engine.slots:
                 break
-        room, most_tokens = engine.room(ready), engine.most_tokens or math.inf
-        alone = most_tokens * (1 - 1 / _KEPT_FREE)
-        waits = self._tokens - sum(batch.tokens for batch in self._workers.batches)
-        together = min(max(most_tokens / _LEAST_OF_BATCH, waits / 2), most_tokens)
+        room, share, alone = engine.room(ready), math.inf, math.inf
+        if engine.most_tokens:
+            share = min(self._waits / self._workers.free, engine.most_tokens)
+            alone = min(share, engine.most_tokens * (1 - 1 / _KEPT_FREE))
         new, tokens, seen = list[Sentence](), 0, 0
         for job in jobs if room else ():
             if len(new) == room:
@@ -322,7 +329,7 @@ class EngineThread(Decoder):
             waiting = job.waiting[engine]
             while waiting and len(new) < room and held[job] < most:
                 with_it = tokens + len(waiting[0].source) + 1
-                if new and with_it > (alone if held[job] == len(new) else together):
+                if new and with_it > (alone if held[job] == len(new) else share):
                     break
                 new.append(waiting.popleft())
                 tokens, held[job] = with_it, held[job] + 1

@@ -60,9 +60,7 @@ class Job:
 
     on_live: OnLive | None = None
     """Called in the engine thread with hypotheses that are not finished yet."""
-    results: queue.SimpleQueue[tuple[Sentence, list[Hypothesis]] | BaseException] = field(
-        default_factory=queue.SimpleQueue
-    )
+    results: queue.SimpleQueue[Results | BaseException] = field(default_factory=queue.SimpleQueue)
     waiting: dict[Slots, deque[Sentence]] = field(default_factory=dict)
     due: float = math.inf
     """When it should be finished; infinity before it is admitted."""
@@ -129,11 +127,12 @@ class Decoder(ABC):
             replace(one, n_best=options.n_best, limit=limit): one for one, limit in zip(sentences, longest, strict=True)
         }
         self.submit(Arrival(job, search, base, list(wanted)))
-        for _ in sentences:
-            result = job.results.get()
-            if isinstance(result, BaseException):
-                raise result
-            yield wanted[result[0]], result[1]
+        while wanted:
+            results = job.results.get()
+            if isinstance(results, BaseException):
+                raise results
+            for sentence, hypotheses in results:
+                yield wanted.pop(sentence), hypotheses
 
     @abstractmethod
     def submit(self, arrival: Arrival) -> None:
@@ -196,8 +195,9 @@ class Workers:
             thread.start()
 
     @property
-    def free(self) -> bool:
-        return len(self.batches) < len(self._threads)
+    def free(self) -> int:
+        """Those that have nothing to do."""
+        return len(self._threads) - len(self.batches)
 
     @property
     def sentences(self) -> list[Sentence]:

@@ -136,7 +136,7 @@ class Elsewhere(Decoder):
     def _give(self, job: Job, sentences: Sequence[Sentence], kind: str, about: Sequence[Any]) -> None:
         if kind == "found":
             place, hypotheses = about
-            job.results.put((sentences[place], unpacked_hypotheses(hypotheses)))
+            job.results.put([(sentences[place], unpacked_hypotheses(hypotheses))])
         elif kind == "live" and job.on_live is not None:
             job.on_live({sentences[place]: (*map(unpacked_hypotheses, own),) for place, *own in about[0]})  # type: ignore[misc]
         elif kind == "failed":

@@ -58,8 +58,8 @@ class _Replies(queue.SimpleQueue[Any]):
 
     def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
         if not isinstance(item, BaseException):
-            sentence, hypotheses = item
-            self._wire.send("found", self._number, self.places[sentence], packed_hypotheses(hypotheses))
+            for sentence, hypotheses in item:
+                self._wire.send("found", self._number, self.places[sentence], packed_hypotheses(hypotheses))
         elif not isinstance(item, GoneError):  # then the front knows
             self._wire.send("failed", self._number, *_said(item))
 

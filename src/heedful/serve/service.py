@@ -25,8 +25,6 @@ from heedful.translation.translator import Translator
 T = TypeVar("T")
 _MOST_JOBS = 256
 """Requests whose text is taken apart or put together, or that wait for their translations: a thread for each."""
-_WORKERS = 2
-"""Batches at the same time where nobody says how many, if there are as many threads: none is idle while one ends."""
 _CACHED_WORDS = 1 << 14
 """Whose subwords are known: what strangers send for months must not fill the memory."""
 _ENOUGH = 2000
@@ -83,13 +81,16 @@ class Service:
         """``most_characters``: of one request; ``workers``: batches that CTranslate2 translates at the same time;
         ``elsewhere``: what decodes and counts in another process.
         """
-        threads = max((model.shared.batches.threads for model in models if model.shared.batches), default=0)
+        batches = [model.shared.batches for model in models if model.shared.batches]
+        threads = max((one.threads for one in batches), default=0)
         if workers is not None and workers > 1 and not threads:
             raise ServeError(
                 f"--workers {workers}: they translate batches with CTranslate2, and PyTorch decodes all requests side "
                 "by side in one engine: leave it out, or take CTranslate2 (a CPU, pip install 'heedful[ctranslate2]')"
             )
-        self.workers = workers or max(1, min(_WORKERS, threads))
+        self.workers = workers or max(1, threads)
+        for one in batches:
+            one.pieces = max(1, one.threads // self.workers)
         self.models, self.most_characters = list(models), most_characters
         self.metrics = elsewhere[1] if elsewhere else Metrics()
         for saved in (one for model in models for one in model.translator.all_saved):
