@@ -9,20 +9,19 @@ else; the third within a minute ends the service, since something is broken for 
 from __future__ import annotations
 
 import bisect
-import contextlib
 import math
 import threading
 import time
 import traceback
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from heedful.errors import BusyError, GoneError, ServeError, is_out_of_memory
 from heedful.search.options import SearchOptions
 from heedful.search.sentence import Sentence
-from heedful.serve.engines import Arrival, Batch, Decoder, Job, OnLive, Results, Shareable, Slots, Workers
+from heedful.serve.engines import Arrival, Batch, Decoder, Job, Results, Shareable, Slots, Workers
 from heedful.serve.metrics import Metrics
 
 _SECONDS_BETWEEN_LOOKS = 0.1
@@ -391,13 +390,3 @@ class EngineThread(Decoder):
             job.end(why)
         for search, *_ in self._lanes.values():
             search.forget_engines()  # they hold sentences that nobody waits for
-
-
-@contextlib.contextmanager
-def job_of(thread: Decoder, on_live: OnLive | None = None) -> Iterator[Job]:
-    """A job that leaves nothing behind when the block ends, however it ends."""
-    job = Job(on_live)
-    try:
-        yield job
-    finally:
-        thread.cancel(job)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import queue
 import threading
@@ -164,6 +165,16 @@ class Decoder(ABC):
     @abstractmethod
     def stop(self) -> None:
         """End; jobs that are not finished fail."""
+
+
+@contextlib.contextmanager
+def job_of(thread: Decoder, on_live: OnLive | None = None) -> Iterator[Job]:
+    """A job that leaves nothing behind when the block ends, however it ends."""
+    job = Job(on_live)
+    try:
+        yield job
+    finally:
+        thread.cancel(job)
 
 
 @dataclass(eq=False)

@@ -25,8 +25,7 @@ from typing import Any
 from heedful.errors import GoneError, ServeError
 from heedful.search.sentence import Sentence
 from heedful.serve.access import Keys
-from heedful.serve.engine_thread import job_of
-from heedful.serve.engines import Arrival, Job, Live
+from heedful.serve.engines import Arrival, Job, Live, job_of
 from heedful.serve.libretranslate import Ready
 from heedful.serve.problems import status_and_message
 from heedful.serve.server import SECONDS_TO_DRAIN, bound_socket, give_back_memory

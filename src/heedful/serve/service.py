@@ -15,8 +15,8 @@ from heedful.errors import BusyError, GoneError, ServeError
 from heedful.runs.descriptions import Languages
 from heedful.runs.direction import language_check
 from heedful.search.options import SearchOptions
-from heedful.serve.engine_thread import EngineThread, job_of
-from heedful.serve.engines import Decoder, OnLive
+from heedful.serve.engine_thread import EngineThread
+from heedful.serve.engines import Decoder, OnLive, job_of
 from heedful.serve.metrics import Metrics
 from heedful.serve.shared_search import Shared, SharedSearch
 from heedful.text.profile import Side
