@@ -155,7 +155,7 @@ class CTranslate2Search:
             return
         left = [sentence for sentence in sentences if not self.takes(sentence, options)]
         taken = [sentence for sentence in sentences if self.takes(sentence, options)]
-        size = min(self.batch_size, -(-len(taken) // self.threads))
+        size = max(1, min(self.batch_size, -(-len(taken) // self.threads)))
         for sentence, found in self.found(taken, options, size=size):
             if found is None:
                 left.append(sentence)
@@ -167,12 +167,9 @@ class CTranslate2Search:
     def found(
         self, sentences: Sequence[Sentence], options: SearchOptions, *, size: int
     ) -> Iterator[tuple[Sentence, list[Hypothesis] | None]]:
-        """What CTranslate2 alone finds for sentences that it `takes`; None where torch must say. For any thread.
-
-        ``size``: sentences of a batch, which a thread of CTranslate2 translates.
-        """
+        """What CTranslate2 alone finds for sentences that it `takes`, so many of them on a thread at a time; None where
+        torch must say. For any thread of ours."""
         ordered = sorted(sentences, key=lambda sentence: -len(sentence.source))
-        size = max(1, size)
         batches = (ordered[first : first + size] for first in range(0, len(ordered), size))
         begun = deque(self._begun(batch, options) for batch in itertools.islice(batches, 2 * self.threads))
         while begun:
@@ -237,14 +234,11 @@ class CTranslate2Search:
         best = sorted(ended, key=lambda own: -own[0])[:wanted]
         if not best or best[-1][0] < unfinished or (len(best) < wanted and unfinished > -np.inf):
             return None
-        found = [
-            Hypothesis(self._numbers(tokens[:-1]), log_probability, score, np.zeros(len(tokens), np.int64))
-            for score, log_probability, tokens in best
-        ]
+        found: list[Hypothesis] = []
+        for score, log_probability, tokens in best:
+            ids = np.array([self._ids[token] for token in tokens[:-1]], np.int64)
+            found.append(Hypothesis(ids, log_probability, score, np.zeros(len(tokens), np.int64)))
         return found if all(self._is_text(own.ids) for own in found) else None
-
-    def _numbers(self, tokens: Sequence[str]) -> np.ndarray:
-        return np.array([self._ids[token] for token in tokens], np.int64)
 
     def _is_text(self, ids: Iterable[int]) -> bool:
         spelled = b"".join(self._saved.target_subwords.id_bytes[id_] for id_ in ids)

@@ -284,11 +284,6 @@ class EngineThread(Decoder):
         self._metrics.generated.inc(sum(len(one.ids) + 1 for one in generated))
         return sum(len(sentence.source) + 1 for sentence, _ in finished)
 
-    @property
-    def _waits(self) -> int:
-        """Subwords of the sources that no worker has yet."""
-        return self._tokens - sum(batch.tokens for batch in self._workers.batches)
-
     def _begin_batches(self) -> None:
         """Give every free worker a batch, of the model whose job is due first; they share what waits."""
         while self._workers.free:
@@ -318,7 +313,8 @@ class EngineThread(Decoder):
                 break
         room, share, alone = engine.room(ready), math.inf, math.inf
         if engine.most_tokens:
-            share = min(self._waits / self._workers.free, engine.most_tokens)
+            waits = self._tokens - sum(batch.tokens for batch in self._workers.batches)
+            share = min(waits / self._workers.free, engine.most_tokens)
             alone = min(share, engine.most_tokens * (1 - 1 / _KEPT_FREE))
         new, tokens, seen = list[Sentence](), 0, 0
         for job in jobs if room else ():

@@ -55,7 +55,7 @@ class StaticBatches:
 
     def turn(self, new: Sequence[Sentence] = (), *, dropped: Collection[Sentence] = ()) -> Results:
         assert self._options is not None, "who gives sentences has asked for the engine"
-        size = -(-len(new) // self.pieces)
+        size = max(1, -(-len(new) // self.pieces))
         return [(sentence, found or []) for sentence, found in self._search.found(new, self._options, size=size)]
 
     def live(self, sentences: Collection[Sentence]) -> Live:
