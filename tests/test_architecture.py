@@ -35,7 +35,7 @@ CEILINGS = {
     "cli": (26, 4340),
     "demo": (5, 615),
     "reproduction": (16, 2455),
-    "serve": (19, 2995),
+    "serve": (19, 3000),
     "report": (11, 1755),
     "export": (4, 480),
     "planning": (6, 1135),

@@ -175,7 +175,7 @@ def test_who_asks_for_little_goes_first_but_not_for_ever(seconds: float, second:
     thread.stop()
     assert engine.batches[0] == [0]
     assert list(dict.fromkeys(engine.batches[1])) == second
-    assert engine.batches[1].count(1) in (28, 29), "a batch is never all of one job's while others wait"
+    assert 10 <= engine.batches[1].count(1) <= 14, "a batch is never all of one job's while others wait"
     assert sum(map(len, engine.batches)) == 64
 
 
@@ -229,17 +229,18 @@ def test_as_many_batches_as_workers_and_a_model_that_is_due_goes_first() -> None
     asked.close()
 
 
-def test_workers_that_are_free_share_what_waits_and_the_last_one_takes_all() -> None:
+def test_workers_that_are_free_share_what_waits_and_the_last_one_leaves_some_of_much() -> None:
     asked, engine = Asked(2), GatedBatches()
-    waiting = [asked.ask(engine, *range(100, 112))]
-    until("both have half of it", lambda: sorted(engine.batches) == [[*range(100, 106)], [*range(106, 112)]])
-    for number in (1, 2, 3):
-        waiting.append(asked.ask(engine, number))
-        until("it waits", lambda: asked.thread.tokens == 120 + 10 * (len(waiting) - 1))
+    asked.ask(engine, *range(100, 108))
+    until("both have half of it", lambda: sorted(engine.batches) == [[*range(100, 104)], [*range(104, 108)]])
+    asked.ask(engine, *range(20, 44))
+    until("they wait", lambda: asked.thread.tokens == 320)
     engine.gate.release()
-    until("one of them is free", lambda: engine.batches[2:] == [[1, 2, 3]])
-    engine.gate.release(2)
-    assert [len(future.result(10)) for future in waiting] == [12, 1, 1, 1]
+    until("one of them is free", lambda: len(engine.batches) == 3)
+    assert engine.batches[2] == [*range(20, 26)], "a quarter"
+    engine.gate.release(100)
+    until("nothing is left", lambda: asked.thread.idle)
+    assert sorted(number for batch in engine.batches[3:] for number in batch) == [*range(26, 44)]
     asked.close()
 
 
@@ -266,7 +267,7 @@ def test_a_fault_in_one_worker_fails_its_batch_alone_and_both_go_on() -> None:
 
 def test_a_job_in_two_batches_fails_with_one_and_leaves_nothing() -> None:
     asked, engine = Asked(2), GatedBatches()
-    both = asked.ask(engine, *range(100, 140), 13)  # more than a batch takes, and some wait
+    both = asked.ask(engine, *range(100, 108), 13, *range(108, 111))  # 60 subwords and 50, and some wait
     until("both workers are at it", lambda: len(engine.batches) == 2)
     with pytest.raises(ServeError, match="RuntimeError"):
         both.result(10)
@@ -285,7 +286,7 @@ def test_who_leaves_while_a_worker_is_busy_is_forgotten_and_the_rest_is_answered
     asked.thread.cancel(leaving)
     with pytest.raises(GoneError):
         gone.result(10)
-    until("only what is being translated is still there", lambda: asked.thread.tokens == 10 * (28 * 2 + 1))
+    until("only what is being translated is still there", lambda: asked.thread.tokens == 10 * (28 + 13 + 1))
     engine.gate.release(3)
     assert len(stays.result(10)) == 1
     until("nothing is left", lambda: asked.thread.idle)

@@ -28,9 +28,11 @@ _SECONDS_BETWEEN_LOOKS = 0.1
 """At least, between two looks at the hypotheses of a job that wants to see them grow."""
 _FAULTS, _WITHIN_SECONDS = 3, 60.0
 _KEPT_FREE = 8
-"""One in so many slots is kept from a job that has all others: whoever comes next does not wait for it."""
-_PATIENCE = 5
+"""One in so many slots, or of a batch, is kept from a job that has all others: who comes next does not wait for it."""
+_PATIENCE = 10
 """A job is due after so many times the seconds it takes alone: little goes before much, and nobody waits for ever."""
+_OF_WAITING, _OF_BATCH = 4, 8
+"""The last free worker takes this part of what waits, or of the largest batch: another may soon take the rest."""
 _MEMORY = 0.99
 """How much what was finished counts beside what is finished after it, where speed is measured."""
 _LONGEST_WAIT = 60
@@ -314,8 +316,9 @@ class EngineThread(Decoder):
         room, share, alone = engine.room(ready), math.inf, math.inf
         if engine.most_tokens:
             waits = self._tokens - sum(batch.tokens for batch in self._workers.batches)
-            share = min(waits / self._workers.free, engine.most_tokens)
-            alone = min(share, engine.most_tokens * (1 - 1 / _KEPT_FREE))
+            last = max(waits / _OF_WAITING, engine.most_tokens / _OF_BATCH)
+            share = min(waits / self._workers.free if self._workers.free > 1 else last, engine.most_tokens)
+            alone = share * (1 - 1 / _KEPT_FREE) if len(jobs) > 1 else share
         new, tokens, seen = list[Sentence](), 0, 0
         for job in jobs if room else ():
             if len(new) == room:
