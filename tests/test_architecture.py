@@ -46,7 +46,7 @@ CEILINGS = {
     "prepare": (8, 1330),
     "model": (15, 2040),
     "data": (6, 1005),
-    "documents": (4, 660),
+    "documents": (4, 670),
     "text": (17, 3610),
     "evaluation": (6, 755),
     "parsing": (5, 570),
