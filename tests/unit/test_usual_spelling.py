@@ -18,6 +18,7 @@ GERMAN = Side(
     0.5,
 )
 SUBWORDS = {"Michael": 2, "Michäl": 1, "Kaese": 4, "Käse": 1, "Poet": 1, "Pöt": 3, "Israel": 3, "Isräl": 3}
+SUBWORDS |= {"Fuesse": 3, "Füße": 2}
 
 
 def usual(text: str, language: str | None = "de") -> str:
@@ -42,6 +43,18 @@ def usual(text: str, language: str | None = "de") -> str:
         ("Bis 5. Mrz.", "Bis 5. März."),
         ("“Bis 5. Okt!”", "“Bis 5. Oktober!”"),
         ("Der Okt. und Mio. davon, 5 Sept", "Der Okt. und Mio. davon, 5 September"),
+        ("Zu Fuesse in Muenchen", "Zu Füße in München"),
+        ("Siehe Abb. 3, S.\u00a012 und § 5 Abs. 2.", "Siehe Abbildung 3, Seite 12 und § 5 Absatz 2."),
+        (
+            "Max. 5, min. 2, J. S. Bach, 3 S. und die Art. Fünf",
+            "Maximal 5, mindestens 2, J. S. Bach, 3 S. und die Art. Fünf",
+        ),
+        (
+            "Nach 2 Std. 30 Min. und 12h 5min, 1 h 5 min, in 3 Std., 1 Std.",
+            "Nach 2 Stunden 30 Min. und 12 Stunden 5min, 1 h 5 min, in 3 Stunden, 1 Std.",
+        ),
+        ("Fr. Meier zahlt Hrn. Weber 5,- Euro oder 20,–.", "Frau Meier zahlt Herrn Weber 5 Euro oder 20."),
+        ("Am Fr. 10 Uhr, der Fr. WEBER", "Am Fr. 10 Uhr, der Fr. WEBER"),
         ("Die  neue   Steuer", "Die neue Steuer"),
         ("Wie geht`s `dir`?", "Wie geht's `dir`?"),
     ],
@@ -56,6 +69,14 @@ def test_months_of_english_are_written_out_beside_a_number_with_a_full_stop_wher
         "I met Jan 3 times; Mar. was late. Fuer moechte"
     )
     assert usual("5 Dez. fuer moechte", None) == "5 Dez. fuer moechte"
+
+
+def test_what_a_number_follows_is_written_out_in_english_too() -> None:
+    assert usual("See Fig. 3, p. 12, pp. 1-5 (max. 5) in 2h 30min", "en") == (
+        "See Figure 3, page 12, pages 1-5 (a maximum of 5) in 2 hours 30min"
+    )
+    for text in ("P. 5, U.S. 5, the top. 5 more", "100 km/h 5 min", "5,- Fr. Meier"):
+        assert usual(text, "en") == text
 
 
 def test_an_accent_is_read_as_the_apostrophe_that_it_was_typed_for() -> None:
