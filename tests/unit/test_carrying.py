@@ -141,6 +141,14 @@ TEXTS = st.lists(st.sampled_from([*PIECES, "word", "Name.", ",", " ", " ", "\u00
             "So ist es, Do nicht. Mi-Do-Re",
         ),
         ("Mon-Fri", ("en", "fr"), "Mon-Fri", "Mon-Fri"),
+        ("Sa 10–12 Uhr, So. 9.30 Uhr", ("de", "en"), "X1 10–12 Uhr, X2 9.30 Uhr", "Sat 10–12 Uhr, Sun. 9.30 Uhr"),
+        ("So 8 bis 9 Uhr, Di., 5. Mai", ("de", "en"), "X1 8 bis 9 Uhr, X2, 5. Mai", "Sun 8 bis 9 Uhr, Tue., 5. Mai"),
+        *[
+            (text, ("de", "en"), text, text)
+            for text in ("So 10–12 Leute, So 5 Uhr", "Es kostet Fr. 20.50.", "So 10 bis 12")
+        ],
+        ("Sat 9am, Sun, May 3rd", ("en", "de"), "X1 9am, X2, May 3rd", "Sa 9am, So, May 3rd"),
+        *[(text, ("en", "de"), text, text) for text in ("He sat 5-6 times", "The Sun, May 3rd", "Sun 5 million")],
     ],
 )
 def test_weekdays_that_stand_together_are_written_as_the_other_language_does(
@@ -150,6 +158,27 @@ def test_weekdays_that_stand_together_are_written_as_the_other_language_does(
     assert found.given == given_
     assert put_back(found, given_) == expected
     assert (found.is_text, found.alone) == ((False, expected) if given_ == "X1" else (True, ""))
+
+
+@pytest.mark.parametrize(
+    ("text", "languages", "given_", "expected"),
+    [
+        ("Add 1.5 tbsp oil, ½tsp. salt", ("en", "de"), "Add X1 oil, X2 salt", "Add 1,5 EL oil, ½ TL salt"),
+        ("1-2 EL Öl", ("de", "en"), "X1 Öl", "1-2 tbsp Öl"),
+        ("Der EL, 5 EL-Form", ("de", "en"), "Der EL, 5 EL-Form", "Der EL, 5 EL-Form"),
+        ("2 tbsp", ("en", "fr"), "2 tbsp", "2 tbsp"),
+    ],
+)
+def test_spoons_of_a_recipe_are_those_of_the_other_language(
+    text: str, languages: tuple[str, str], given_: str, expected: str
+) -> None:
+    found = passage(text, languages=languages)
+    assert found.given == given_
+    assert put_back(found, given_) == expected
+
+
+def test_single_quotation_marks_that_a_model_does_not_know_are_given_as_plain_ones() -> None:
+    assert passage("›Ja‹ und ‚nein‘", PROFILE).given == "'Ja' und 'nein'"
 
 
 def test_german_days_of_a_month_are_carried_without_their_last_full_stop() -> None:
