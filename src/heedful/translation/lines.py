@@ -24,7 +24,7 @@ from heedful.text.cleaning import clean_line
 from heedful.text.clock import retimed
 from heedful.text.numbers import Languages, restyled
 from heedful.text.profile import Profile
-from heedful.text.second_try import Wrong, wrong
+from heedful.text.second_try import Wrong, with_initials, wrong
 from heedful.text.sentences import Layout, Span, Split, cut, layout
 from heedful.text.subwords import Subwords
 
@@ -104,7 +104,7 @@ class Around:
 
     def restyled(self, own: Passage, translation: Translation) -> str:
         text = restyled(own.source, translation.text, languages=self.languages)
-        return retimed(own.source, text, languages=self.languages)
+        return with_initials(own.source, retimed(own.source, text, languages=self.languages))
 
     def wrong(self, own: Passage, translations: Sequence[Translation]) -> Wrong:
         """What the best of a passage's translations got wrong. In CAPITALS no name can be told from other words."""
@@ -135,7 +135,7 @@ def next_try(errand: Errand, found: list[Translation], around: Around, *, number
     also = () if is_wrong.in_digits else is_wrong.pieces
     again = around.passage(is_wrong.in_digits or own.source, names=bool(own.words), also=also)
     if not again.is_text:
-        return [replace(found[0], text=again.alone or own.source)]
+        return [replace(found[0], text=again.alone or again.source)]
     return replace(_once_more(errand, again, around), first=found)
 
 
