@@ -59,6 +59,10 @@ _BEFORE_TIME = {
 """What makes sure that one alone is a weekday: a date or a time."""
 _BETWEEN_DAYS = {"to": "bis", "and": "und", "or": "oder", "bis": "to", "und": "and", "oder": "or"}
 TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)(?:\s[^<>]*)?(/?)>|&(?:[a-zA-Z]+|#\d+);")
+_RAISED = re.compile(
+    r"(?<![\w>&])(?!I<)(?:(?:[A-Z]{1,2}[a-z]?|[a-z]|[ckm]m)<(su[bp]|t\d+)>[\d+−-]{1,3}</\1>)+[A-Z]{0,2}(?![\w<])"
+)
+"""H<sub>2</sub>O and x<sup>2</sup>, which are one word; a longer word may have the number of a note."""
 _DAY = re.compile(r"(?<=[^\W\d_] )(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])(?:\.(?!\w|[\"'”“»)\]]*$))")
 _EMOJIS = re.compile(EMOJIS)
 _PLAIN = {
@@ -99,7 +103,7 @@ def pieces_of(text: str, known: Known | None = None, *, also: Iterable[Piece] = 
     ['<b>', 'a.b@c.de', '</b>', '{0}', '🙂']
     """
     found: list[Piece] = []
-    for pattern, is_word in ((_CODE, True), (TAG, False), (_WORDS, True), (_EMOJIS, False)):
+    for pattern, is_word in ((_CODE, True), (_RAISED, True), (TAG, False), (_WORDS, True), (_EMOJIS, False)):
         _add(found, (Piece(match[0], match.span(), is_word) for match in pattern.finditer(text)))
     _add(found, also)
     if known is not None and not text.isascii():
