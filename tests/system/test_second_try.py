@@ -78,6 +78,14 @@ def test_a_time_in_words_that_is_all_there_is_needs_no_model() -> None:
     assert said(german, "halb zehn", {"halb zehn": "halb zehn"}) == ("9:30", ["halb zehn"])
 
 
+def test_a_letter_ends_as_letters_do_unless_somebody_asks_for_other_words(translator: Translator) -> None:
+    text, table = "Sincerely,", {"Sincerely,": "Aufwendig,"}
+    assert said(translator, text, table) == ("Mit freundlichen Grüßen", [text])
+    assert said(translator, text, table, as_is=True)[0] == "Aufwendig,"
+    forbidden = replace(translator.options, forbidden=("Grüßen",))
+    assert said(translator, text, table, options=forbidden)[0] == "Aufwendig,"
+
+
 def test_initials_are_put_right_without_a_second_search(translator: Translator) -> None:
     table = {"J. R. R. Tolkien wrote it.": "J. R. R. R. Tolkien schrieb es."}
     (source,) = table
