@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from heedful.text.carrying import passage
 from heedful.text.profile import Profile, Side
+from heedful.text.putting_back import put_back
 from heedful.text.usual_spelling import in_usual_spelling
 
 GERMAN = Side(
@@ -56,6 +57,7 @@ def usual(text: str, language: str | None = "de") -> str:
         ("Fr. Meier zahlt Hrn. Weber 5,- Euro oder 20,–.", "Frau Meier zahlt Herrn Weber 5 Euro oder 20."),
         ("Am Fr. 10 Uhr, der Fr. WEBER", "Am Fr. 10 Uhr, der Fr. WEBER"),
         ("Die  neue   Steuer", "Die neue Steuer"),
+        ("Am 5.\u00a0Mai 10\u202fkg", "Am 5. Mai 10 kg"),
         ("Wie geht`s `dir`?", "Wie geht's `dir`?"),
     ],
 )
@@ -77,6 +79,13 @@ def test_what_a_number_follows_is_written_out_in_english_too() -> None:
     )
     for text in ("P. 5, U.S. 5, the top. 5 more", "100 km/h 5 min", "5,- Fr. Meier"):
         assert usual(text, "en") == text
+
+
+def test_a_space_at_which_no_line_ends_comes_back_where_the_words_around_it_do() -> None:
+    found = passage("(10\u00a0kg for Mr.\u00a0Poe, 3\u202f%)", Profile(GERMAN, GERMAN, 0.0))
+    assert found.given == "(10 kg for Mr. Poe, 3 %)"
+    said = "(10 kg für Herrn Poe, 3 %; 110 kg, 3 %x)"
+    assert put_back(found, said) == "(10\u00a0kg für Herrn Poe, 3\u202f%; 110 kg, 3 %x)"
 
 
 def test_an_accent_is_read_as_the_apostrophe_that_it_was_typed_for() -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from heedful.text.carrying import NAME, TAG, Passage
 from heedful.text.sentences import Span, with_edits
-from heedful.text.usual_spelling import begun, in_case
+from heedful.text.usual_spelling import begun, in_case, with_hard_spaces
 
 _CLOSING = ".,;:!?)\"'”“"
 """What may stand at the end of a word without being part of it."""
@@ -38,7 +38,7 @@ def put_back(
     places of both. ``language``: that of the translation.
     """
     translation = in_case(translation, passage.case, language=language) if passage.case else translation
-    translation = _MISREAD.sub(_meant, translation)
+    translation = with_hard_spaces(_MISREAD.sub(_meant, translation), passage.source)
     if passage.has_capital:
         translation = begun(translation, passage.given)
         translation = translation.rstrip(",;") if passage.given[-1].isalnum() else translation

@@ -32,7 +32,8 @@ _TYPED = re.compile(r"(?<![aeq])ue|[ao]e", re.IGNORECASE)
 _UMLAUTS = {"a": "ä", "o": "ö", "u": "ü", "A": "Ä", "O": "Ö", "U": "Ü"}
 _BOTH = frozenset(("masse", "massen", "busse", "bussen"))
 """Words with ss that are others with ß."""
-_SPACES = re.compile(r"(?<=\S) {2,}(?=\S)")
+_SPACES = re.compile(r"(?<=\S)(?: {2,}|[\u00a0\u2000-\u200a\u202f])(?=\S)")
+_HARD_SPACE = re.compile(r"(?<!\S)\(?(\S+)([\u00a0\u202f])([^\s.,;:!?)]+)")
 _ACCENT = re.compile(r"(?<=[^\W\d_])`(?=[^\W\d_])")
 _LONG = {
     "en": "January February March April June July August September October November December",
@@ -126,6 +127,18 @@ def _with_umlauts(text: str, side: Side, length: Callable[[str], int]) -> str:
         if (sharp.lower() in side.words and not is_name) or (was_typed and subwords(sharp) < subwords(own)):
             other[word] = sharp
     return _WORD.sub(lambda match: match[0] if match[0] in foreign else other.get(match[0], match[0]), text)
+
+
+def with_hard_spaces(translation: str, source: str) -> str:
+    """The translation with a space at which no line ends in what the source has with one: 10 kg, which stays so.
+
+    >>> with_hard_spaces("Es wiegt 10 kg.", "It is 10\u00a0kg.") == "Es wiegt 10\u00a0kg."
+    True
+    """
+    for before, space, after in {*_HARD_SPACE.findall(source)}:
+        pattern = rf"(?<![^\W_]){re.escape(before)} {re.escape(after)}(?![^\W_])"
+        translation = re.sub(pattern, lambda match, space=space: match[0].replace(" ", space), translation)
+    return translation
 
 
 def case_of(sentence: str, *, small: Collection[str] | None = None) -> Case | None:
