@@ -229,6 +229,9 @@ def test_units_that_are_lost() -> None:
         ("max_value is _not_ a__b, @john_doe, --no-color, -- so, x--y --or",
          ["max_value", "a__b", "@john_doe", "--no-color"]),
         ("Delete file_20_3.txt", ["file_20_3.txt"]),
+        ("Run SELECT a FROM b; or SELECT me FROM it", ["SELECT a FROM b;"]),
+        ("Hauptstr. 5, Ernst-Kant-Straße 12 a, Parkallee 7.", ["Hauptstr. 5", "Ernst-Kant-Straße 12 a", "Parkallee 7"]),
+        ("Die Hauptstraße 5 Tage lang, die Bundesstraße 7, Straße 8", []),
         ("RT @Anna: bit.ly/a1b, usw./etc. @ home", ["@Anna", "bit.ly/a1b"]),
     ],
 )  # fmt: skip
@@ -241,6 +244,8 @@ def test_files_and_names_of_programs_that_are_others(source: str, expected: list
 @pytest.mark.parametrize(
     "run",
     [
+        "SELECT a ",
+        "A-str",
         "9",
         "9.",
         "9 ",

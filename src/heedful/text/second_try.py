@@ -30,8 +30,14 @@ _CODE = re.compile(
     r"(?<![\w./\\-])(?:[A-Za-z]:\\|(?:~|\.\.?)/|/(?=[\w.-]+/))[\w./\\+-]*\w"
     rf"|(?<![\w./-])[\w-]+(?:\.[\w-]+)*\.(?:{_ENDINGS}(?![\w-]|\.\w)|[a-z]+(?=/\w))(?:/[\w./?=&%#+-]*\w)?"
     r"|(?<![\w./-])@?[^\W_]+(?:_+[^\W_]+)+|(?<![\w@/.-])@[^\W\d_]\w+|(?<!\S)--[a-z]+(?:-[a-z]+)+(?![\w-])"
+    r"|(?<!\w)(?:SELECT\s[^;]{1,300}?\sFROM|INSERT\sINTO|UPDATE\s\w+\sSET|DELETE\sFROM)\s[^;]{1,300};"
 )
-"""Files, hosts, names as max_value and @max_muster, options as --no-color: none of it is translated. --or is a dash."""
+"""Files, hosts, names as max_value and @max_muster, options as --no-color, statements of SQL: none of it is translated.
+--or is a dash."""
+_STREET = re.compile(
+    r"(?<![\w-])(?!Bundes|Land|Kreis|Staats)[A-ZÄÖÜ][\w-]*(?:[Ss]tr\.|[Ss]tra(?:ß|ss)e|gasse|allee)\s\d{1,4}(?:\s?[a-h])?(?![\w-]|\s[A-ZÄÖÜ])"
+)
+"""A German address, which stays one: Hauptstr. 5. Not on a street five houses."""
 _NAMES_OF_UNITS = {
     "mg": "milli?gram", "g": "gram", "kg": "kilo", "ml": "millilit", "cl": "[cz]entilit", "l": "lit[er]", "t": "ton",
     "m²": "square|quadrat", "km²": "square|quadrat", "m³": "cubic|kubik",
@@ -70,7 +76,8 @@ def wrong(source: str, translation: str, *, languages: Languages, profile: Profi
     [('$1,299', '1.299 $')]
     """
     numbers, added = wrong_numbers(source, translation, languages=languages)
-    pieces = [Piece(match[0], match.span(), True) for match in _CODE.finditer(source) if match[0] not in translation]
+    kept = itertools.chain(_CODE.finditer(source), _STREET.finditer(source) if languages[0] == "de" else ())
+    pieces = [Piece(match[0], match.span(), True) for match in kept if match[0] not in translation]
     pieces += _lost_units(source, translation, languages)
     pieces += _denied_numbers(source, translation) if languages == ("en", "de") else []
     inside = {place for piece in pieces for place in range(*piece.span)}
