@@ -246,6 +246,7 @@ def test_files_and_names_of_programs_that_are_others(source: str, expected: list
     [
         "SELECT a ",
         "A-str",
+        "A. ",
         "9",
         "9.",
         "9 ",
@@ -277,4 +278,6 @@ def test_no_text_however_strange_takes_long(run: str) -> None:
     for translation in (text, text[1:], "X"):
         wrong(text, translation, languages=EN_DE, profile=profile)
         restyled(text, translation, languages=EN_DE)
+        with_initials(text, translation)
+    wrong(text, "X", languages=DE_EN, profile=None)
     assert time.process_time() - began < 3, "one look at each place takes some hundredths of a second"

@@ -47,7 +47,7 @@ _AMOUNT = re.compile(rf"(?<![\w.,/-])(\d+(?:[.,]\d+)*)([ \u00a0]?(?P<unit>{'|'.j
 _NO, _NEIN = re.compile(r"\bno\b(?!\.\s?\d)", re.IGNORECASE), re.compile(r"\bnein\b", re.IGNORECASE)
 _AFTER_NUMBER = re.compile(r"\s(?!(?:is|was|has|had|will|can|must|of|in|on|at|for|to|from|and|or)\b)[a-z]")
 """What counts follows: No. 5 people came."""
-_INITIALS = re.compile(r"(?<![\w.])((?:[A-Z]\.[ \u00a0]?){2,})([A-Z][^\W\d_]+)")
+_INITIALS = re.compile(r"(?<![\w.])((?:[A-Z]\.[ \u00a0]?){2,6})([A-Z][^\W\d_]+)")
 _FEWEST_LETTERS, _MOST_LETTERS = 5, 40
 """Of a name: a shorter one is one letter away from too many words."""
 
@@ -100,7 +100,7 @@ def with_initials(source: str, translation: str) -> str:
     """
     for match in _INITIALS.finditer(source):
         own = re.findall("[A-Z]", match[1])
-        found = [*re.finditer(rf"(?<![\w.])(?:[A-Z]\.[ \u00a0]?)+(?={match[2]})", translation)]
+        found = [*re.finditer(rf"(?<![\w.])(?:[A-Z]\.[ \u00a0]?){{1,9}}(?={match[2]})", translation)]
         said = [re.findall("[A-Z]", one[0]) for one in found]
         if len(said) == 1 and said[0] != own and {*said[0]} == {*own}:
             translation = with_edits(translation, [(found[0].span(), match[1])])
