@@ -327,6 +327,10 @@ def formats(paragraph) -> list[tuple[str, bool | None]]:
         (b"PK", ".docx", "not a file of Word"),
         (b"1\nwhen?\nx", ".srt", "not a file of subtitles"),
         (b"no messages here", ".po", "not a file of messages"),
+        (b'msgid ""\nmsgstr ""\n\nmsgid "Open it\nmsgstr ""\n', ".po", 'line 4 has no text in .*: msgid "Open it$'),
+        (b'msgid "A"\nmsgstr "\n', ".po", "line 2 has no text in"),
+        (b'msgid ""\r\n"A\\"\r\nmsgstr ""\r\n', ".po", "line 2 has no text in"),
+        (b'msgid Open\nmsgstr ""\n', ".po", "line 1 has no text in"),
         (b"x", ".pdf", "ends in .txt"),
     ],
 )

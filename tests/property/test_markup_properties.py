@@ -57,6 +57,13 @@ def test_whatever_a_model_says_no_tag_is_lost_or_made(source: str, said: str) ->
     assert sorted(_Tags(filled, without_values=True).tags) == sorted(_Tags(source, without_values=True).tags)
 
 
+def test_a_sentence_goes_on_after_a_comment() -> None:
+    taken = markup("<!-- a --><p>You have <!-- -->5<!-- --> new <b>mails</b>.</p><!-- b -->")
+    assert taken.units == ["You have <t0/>5<t1/> new <t2>mails</t2>."]
+    said = "Sie haben <t0/>5<t1/> neue <t2>Mails</t2>."
+    assert taken.filled([said]) == "<!-- a --><p>Sie haben <!-- -->5<!-- --> neue <b>Mails</b>.</p><!-- b -->"
+
+
 def test_blocks_are_units_and_inline_tags_stay_inside() -> None:
     odd = "<p>a</p><![endif]><p>b<![x[c]]></p><![ d\n><p>e</p>"
     assert (markup(odd).units, markup(odd).filled(["a", "b", "e"])) == (["a", "b", "e"], odd)

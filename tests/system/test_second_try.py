@@ -73,6 +73,25 @@ def test_a_time_in_words_that_got_lost_is_said_in_digits(translator: Translator)
     assert said(translator, first, worse) == ("Wir trafen uns um halb sieben.", [first, second])
 
 
+def test_a_time_in_words_that_is_all_there_is_needs_no_model() -> None:
+    german = heedful.load("de-en-small", device="cpu")
+    assert said(german, "halb zehn", {"halb zehn": "halb zehn"}) == ("9:30", ["halb zehn"])
+
+
+def test_a_letter_ends_as_letters_do_unless_somebody_asks_for_other_words(translator: Translator) -> None:
+    text, table = "Sincerely,", {"Sincerely,": "Aufwendig,"}
+    assert said(translator, text, table) == ("Mit freundlichen Grüßen", [text])
+    assert said(translator, text, table, as_is=True)[0] == "Aufwendig,"
+    forbidden = replace(translator.options, forbidden=("Grüßen",))
+    assert said(translator, text, table, options=forbidden)[0] == "Aufwendig,"
+
+
+def test_initials_are_put_right_without_a_second_search(translator: Translator) -> None:
+    table = {"J. R. R. Tolkien wrote it.": "J. R. R. R. Tolkien schrieb es."}
+    (source,) = table
+    assert said(translator, source, table) == ("J. R. R. Tolkien schrieb es.", [source])
+
+
 def test_a_sentence_whose_numbers_agree_is_translated_once(translator: Translator) -> None:
     table = {"We paid $5 in 2001.": "Wir zahlten 2001 5 $.", "It has two.": "Es hat 2."}
     text = " ".join(table)

@@ -74,6 +74,15 @@ def test_what_is_carried(text: str, carried: list[str]) -> None:
         ("<u>Go</u> <i>no</i> on.", "Go no on.", "Fort", [((6, 9), (0, 4))], "<u><i></i>Fort</u>"),
         ("See <b>it.</b>{0} Go.", "See it.X1 Go.", "Sieh es.X1 Geh.",
          [((0, 3), (0, 4)), ((4, 9), (5, 10)), ((10, 13), (11, 15))], "Sieh <b>es.</b>{0} Geh."),
+        ("Press <u>Ctrl</u>+<i>C</i> now.", "Press Ctrl+C now.", "Nun Sie Strg+C.",  # Sie came from all of Ctrl+C
+         [((0, 5), (0, 3)), ((6, 12), (4, 7)), ((6, 12), (8, 15))], "Nun Sie <u>Strg</u>+<i>C</i>."),
+        ("Go (<u>now</u>).", "Go (now).", "Los (jetzt).", [((0, 2), (0, 3)), ((3, 9), (4, 11))], "Los (<u>jetzt</u>)."),
+        ("A Tom🙂 bag", "A Tom bag", "Eine Tom-Tasche", [((2, 5), (5, 15))], "Eine Tom🙂-Tasche"),
+        ("Ask <u>Tom Poe</u> 2 <i>be</i>", "Ask Tom Poe 2 be", "Frag mal Tom Poe be 2",
+         [((4, 7), (5, 8)), ((8, 11), (9, 12)), ((8, 11), (13, 16)), ((14, 16), (20, 21))],
+         "Frag mal <u>Tom Poe</u> be <i>2</i>"),
+        ("Use H<sub>2</sub>O, CO<sub>2</sub> <u>and</u> x<sup>2</sup>.", "Use X1, X2 and X3.", "X1, X2 und X3.",
+         [((11, 14), (7, 10))], "H<sub>2</sub>O, CO<sub>2</sub> <u>und</u> x<sup>2</sup>."),
         ("It is 🙂 good 🙂", "It is good", "Es ist gut", [((0, 2), (0, 2)), ((3, 5), (3, 6)), ((6, 10), (7, 10))],
          "Es ist 🙂 gut 🙂"),
     ],
@@ -87,9 +96,9 @@ def test_pieces_go_back_beside_the_words_they_stood_beside(
 
 
 TREES = st.recursive(
-    st.sampled_from(["go", "now", "home"]),
-    lambda inner: st.tuples(st.sampled_from("biu"), st.lists(inner, min_size=1, max_size=3)).map(
-        lambda made: f"<{made[0]}>{' '.join(made[1])}</{made[0]}>"
+    st.sampled_from(["go", "now", "Tom", "C+D"]),
+    lambda inner: st.tuples(st.sampled_from("biu"), st.lists(inner, min_size=1, max_size=3), st.sampled_from(" +")).map(
+        lambda made: f"<{made[0]}>{made[2].join(made[1])}</{made[0]}>"
     ),
     max_leaves=7,
 )
@@ -102,7 +111,7 @@ def test_tags_that_are_nested_stay_nested_wherever_the_words_come_from(
     taken = markup(text)
     found = passage(taken.units[0] if is_html else text)
     words = [match.span() for match in re.finditer(r"\S+", found.given)]
-    said = "eins zwei, drei vier. fünf sechs"
+    said = data.draw(st.sampled_from(["eins zwei, drei vier. fünf sechs", "eins+zwei Tom drei+C, D fünf"]))
     links = [(data.draw(st.sampled_from(words)), match.span()) for match in re.finditer(r"\S+", said)]
     result = put_back(found, said, lambda: links)
     assert result is not None
@@ -141,6 +150,14 @@ TEXTS = st.lists(st.sampled_from([*PIECES, "word", "Name.", ",", " ", " ", "\u00
             "So ist es, Do nicht. Mi-Do-Re",
         ),
         ("Mon-Fri", ("en", "fr"), "Mon-Fri", "Mon-Fri"),
+        ("Sa 10–12 Uhr, So. 9.30 Uhr", ("de", "en"), "X1 10–12 Uhr, X2 9.30 Uhr", "Sat 10–12 Uhr, Sun. 9.30 Uhr"),
+        ("So 8 bis 9 Uhr, Di., 5. Mai", ("de", "en"), "X1 8 bis 9 Uhr, X2, 5. Mai", "Sun 8 bis 9 Uhr, Tue., 5. Mai"),
+        *[
+            (text, ("de", "en"), text, text)
+            for text in ("So 10–12 Leute, So 5 Uhr", "Es kostet Fr. 20.50.", "So 10 bis 12")
+        ],
+        ("Sat 9am, Sun, May 3rd", ("en", "de"), "X1 9am, X2, May 3rd", "Sa 9am, So, May 3rd"),
+        *[(text, ("en", "de"), text, text) for text in ("He sat 5-6 times", "The Sun, May 3rd", "Sun 5 million")],
     ],
 )
 def test_weekdays_that_stand_together_are_written_as_the_other_language_does(
@@ -150,6 +167,27 @@ def test_weekdays_that_stand_together_are_written_as_the_other_language_does(
     assert found.given == given_
     assert put_back(found, given_) == expected
     assert (found.is_text, found.alone) == ((False, expected) if given_ == "X1" else (True, ""))
+
+
+@pytest.mark.parametrize(
+    ("text", "languages", "given_", "expected"),
+    [
+        ("Add 1.5 tbsp oil, ½tsp. salt", ("en", "de"), "Add X1 oil, X2 salt", "Add 1,5 EL oil, ½ TL salt"),
+        ("1-2 EL Öl", ("de", "en"), "X1 Öl", "1-2 tbsp Öl"),
+        ("Der EL, 5 EL-Form", ("de", "en"), "Der EL, 5 EL-Form", "Der EL, 5 EL-Form"),
+        ("2 tbsp", ("en", "fr"), "2 tbsp", "2 tbsp"),
+    ],
+)
+def test_spoons_of_a_recipe_are_those_of_the_other_language(
+    text: str, languages: tuple[str, str], given_: str, expected: str
+) -> None:
+    found = passage(text, languages=languages)
+    assert found.given == given_
+    assert put_back(found, given_) == expected
+
+
+def test_single_quotation_marks_that_a_model_does_not_know_are_given_as_plain_ones() -> None:
+    assert passage("›Ja‹ und ‚nein‘", PROFILE).given == "'Ja' und 'nein'"
 
 
 def test_german_days_of_a_month_are_carried_without_their_last_full_stop() -> None:

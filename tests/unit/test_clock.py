@@ -72,6 +72,9 @@ def test_an_english_half_of_the_day_is_the_german_hours(source: str, translation
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
+        ("Quarter to eight.", "7:45 o'clock."),
+        ("quarter past nine", "9:15 o'clock"),
+        ("from quarter to two thirds", None),
         ("We met at half past nine.", "We met at 9:30 o'clock."),
         ("It's a quarter to one, not quarter past 3.", "It's 12:45 o'clock, not 3:15 o'clock."),
         ("It is ten to nine, or twenty past four.", "It is 8:50 o'clock, or 4:20 o'clock."),

@@ -12,7 +12,7 @@ from heedful.text.carrying import passage
 from heedful.text.numbers import Languages, is_spelled, numbers_of, numerals, restyled, written, wrong_numbers
 from heedful.text.profile import Profile, Side
 from heedful.text.putting_back import put_back
-from heedful.text.second_try import wrong
+from heedful.text.second_try import with_initials, wrong
 
 EN_DE: Languages = ("en", "de")
 DE_EN: Languages = ("de", "en")
@@ -128,10 +128,32 @@ def test_spelled_out_numbers(digits: str, text: str, language: str, expected: bo
         ("see https://a.org/1,250 and 1,250", "https://a.org/1,250 und 1,250", EN_DE, "https://a.org/1,250 und 1,250"),
         ("1,250 for £12.50", "1.250 für £12.50", EN_DE, "1.250 für £12.50"),  # the same digits: which is which?
         ("1,250", "1,250", ("en", None), "1,250"),
+        (
+            "Python 3.10 in 2.5 GB (1.2 MB/s)",
+            "Python 3.10 in 2.5 GB (1.2 MB/s)",
+            EN_DE,
+            "Python 3.10 in 2,5 GB (1,2 MB/s)",
+        ),
+        ("3.1 more, 3.2 men", "3.1 mehr, 3.2 Männer", EN_DE, "3.1 mehr, 3.2 Männer"),
     ],
 )
 def test_points_and_commas_are_put_right(source: str, translation: str, languages: Languages, expected: str) -> None:
     assert restyled(source, translation, languages=languages) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "expected"),
+    [
+        ("George R. R. Martin is here", "George R. Martin ist da", "George R. R. Martin ist da"),
+        ("E. T. A. Hoffmann", "E.T.E.A. Hoffmann", "E. T. A. Hoffmann"),
+        ("J.R.R. Tolkien", "J.R.R. Tolkien", "J.R.R. Tolkien"),
+        ("The U.S. Army", "Die US-Armee", "Die US-Armee"),
+        ("The U. S. Army and U.S. Navy", "The U.N. Army", "The U.N. Army"),
+        ("J. R. R. Tolkien", "J. R. Tolkien und R. Tolkien", "J. R. Tolkien und R. Tolkien"),
+    ],
+)
+def test_initials_are_those_of_the_source(source: str, translation: str, expected: str) -> None:
+    assert with_initials(source, translation) == expected
 
 
 WORDS = st.sampled_from(
@@ -207,6 +229,9 @@ def test_units_that_are_lost() -> None:
         ("max_value is _not_ a__b, @john_doe, --no-color, -- so, x--y --or",
          ["max_value", "a__b", "@john_doe", "--no-color"]),
         ("Delete file_20_3.txt", ["file_20_3.txt"]),
+        ("Run SELECT a FROM b; or SELECT me FROM it", ["SELECT a FROM b;"]),
+        ("Hauptstr. 5, Ernst-Kant-Straße 12 a, Parkallee 7.", ["Hauptstr. 5", "Ernst-Kant-Straße 12 a", "Parkallee 7"]),
+        ("Die Hauptstraße 5 Tage lang, die Bundesstraße 7, Straße 8", []),
         ("RT @Anna: bit.ly/a1b, usw./etc. @ home", ["@Anna", "bit.ly/a1b"]),
     ],
 )  # fmt: skip
@@ -219,6 +244,9 @@ def test_files_and_names_of_programs_that_are_others(source: str, expected: list
 @pytest.mark.parametrize(
     "run",
     [
+        "SELECT a ",
+        "A-str",
+        "A. ",
         "9",
         "9.",
         "9 ",
@@ -250,4 +278,6 @@ def test_no_text_however_strange_takes_long(run: str) -> None:
     for translation in (text, text[1:], "X"):
         wrong(text, translation, languages=EN_DE, profile=profile)
         restyled(text, translation, languages=EN_DE)
+        with_initials(text, translation)
+    wrong(text, "X", languages=DE_EN, profile=None)
     assert time.process_time() - began < 3, "one look at each place takes some hundredths of a second"

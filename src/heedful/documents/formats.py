@@ -18,6 +18,10 @@ _OVERRIDES = re.compile(r"(?:\{\\[^{}]*\})*")
 """Where a subtitle stands, and how it looks, as {\\an8} says: what it begins with is no part of its first word."""
 _MARKED = re.compile(r"""(?<![^\s(\["'“„«‘‹/-])([^\W_]*)([&_])([^\W_]+)(?![\w&])""")
 """A word with a `&` or a `_` in it, where none stands before or after it."""
+_MESSAGE = re.compile(
+    r'(?:#[~|]+\s*)?(?:(?:msgctxt|msgid(?:_plural)?|msgstr(?:\[\d+\])?)(?![\w\[])\s*|(?="))(?P<own>.*)'
+)
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"')
 
 
 def text_document(content: bytes) -> Document:
@@ -103,6 +107,12 @@ def messages(content: bytes) -> Document:
     import polib
 
     text = content.decode("utf-8")
+    for number, line in enumerate(text.removeprefix(_BOM).splitlines(), start=1):
+        found = _MESSAGE.fullmatch(line.strip())
+        if found and not _QUOTED.fullmatch(found["own"]):  # polib would take its last letter for the mark
+            raise TextError(
+                f"is not a file of messages: line {number} has no text in quotation marks: {line.strip():.60}"
+            )
     try:
         file = polib.pofile(text.removeprefix(_BOM) + "\n", wrapwidth=78)
     except (OSError, ValueError) as error:

@@ -50,12 +50,23 @@ _DAYS = {
     "de": (r"(?:Mo|Di|Mi|Do|Fr|Sa|So)", ("Mo", "Di", "Mi", "Do", "Fr", "Sa", "So")),
 }
 """How weekdays are abbreviated."""
+_MONTHS = r"(?:Jan|Feb|M[aä]r|Apr|Ma[yi]|Jun|Jul|Aug|Sep|O[ck]t|Nov|De[cz])"
+_BEFORE_TIME = {
+    "en": rf"\.?(?=,?\s(?:\d\d?(?::\d\d|\s?[ap]\.?m\b|\s?[-–]\s?\d|(?:st|nd|rd|th)?\s{_MONTHS})|{_MONTHS}\w*\.?\s\d))",
+    "de": rf"(?:(?<!So)|(?<=So)(?=[.,]|\s[\d.:]+\s?(?:[–-]|bis)\s?[\d.:]+\s?Uhr))\.?"
+    rf"(?=,?\s\d\d?(?:\.\s?(?:(?:0?[1-9]|1[0-2])\.(?!\d\d\b)|{_MONTHS})|(?:[:.]\d\d)?\s?(?:Uhr|[-–]\s?\d|bis\s\d)))",
+}
+"""What makes sure that one alone is a weekday: a date or a time."""
 _BETWEEN_DAYS = {"to": "bis", "and": "und", "or": "oder", "bis": "to", "und": "and", "oder": "or"}
 TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)(?:\s[^<>]*)?(/?)>|&(?:[a-zA-Z]+|#\d+);")
+_RAISED = re.compile(
+    r"(?<![\w>&])(?!I<)(?:(?:[A-Z]{1,2}[a-z]?|[a-z]|[ckm]m)<(su[bp]|t\d+)>[\d+−-]{1,3}</\1>)+[A-Z]{0,2}(?![\w<])"
+)
+"""H<sub>2</sub>O and x<sup>2</sup>, which are one word; a longer word may have the number of a note."""
 _DAY = re.compile(r"(?<=[^\W\d_] )(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])(?:\.(?!\w|[\"'”“»)\]]*$))")
 _EMOJIS = re.compile(EMOJIS)
 _PLAIN = {
-    **dict.fromkeys("’‘‛´ʼ", "'"),
+    **dict.fromkeys("’‘‛´ʼ‚‹›", "'"),
     **dict.fromkeys("“”„«»", '"'),
     **dict.fromkeys("—–‐‑−", "-"),
     **dict.fromkeys("\xad\u200b\u2060\ufeff", ""),
@@ -92,7 +103,7 @@ def pieces_of(text: str, known: Known | None = None, *, also: Iterable[Piece] = 
     ['<b>', 'a.b@c.de', '</b>', '{0}', '🙂']
     """
     found: list[Piece] = []
-    for pattern, is_word in ((_CODE, True), (TAG, False), (_WORDS, True), (_EMOJIS, False)):
+    for pattern, is_word in ((_CODE, True), (_RAISED, True), (TAG, False), (_WORDS, True), (_EMOJIS, False)):
         _add(found, (Piece(match[0], match.span(), is_word) for match in pattern.finditer(text)))
     _add(found, also)
     if known is not None and not text.isascii():
@@ -135,10 +146,11 @@ def _unknown(text: str, known: Known) -> Iterator[tuple[Span, bool]]:
 
 
 def weekdays(text: str, languages: Languages) -> list[Piece]:
-    """Abbreviated weekdays, two or more together, as the other language has them; alone, So and Sun are words.
+    """Abbreviated weekdays, two or more together or before a time, as the other language has them; alone, So and Sun
+    are words.
 
-    >>> [(piece.text, piece.put) for piece in weekdays("Mo.–Fr. und Sa/So", ("de", "en"))]
-    [('Mo.–Fr.', 'Mon.–Fri.'), ('Sa/So', 'Sat/Sun')]
+    >>> [(piece.text, piece.put) for piece in weekdays("Mo.–Fr. und Sa/So; Mi 10 Uhr", ("de", "en"))]
+    [('Mo.–Fr.', 'Mon.–Fri.'), ('Sa/So', 'Sat/Sun'), ('Mi', 'Wed')]
     """
     source, target = languages
     if source not in _DAYS or target not in _DAYS or source == target:
@@ -150,15 +162,37 @@ def weekdays(text: str, languages: Languages) -> list[Piece]:
     def other(match: re.Match[str]) -> str:
         return _BETWEEN_DAYS.get(match[0]) or names[match[0][: len(own[0])]]
 
-    found = re.finditer(rf"(?<![\w.-])(?:{day}\.(?:{between}{day}\.)+|{day}(?:{between}{day})+)(?!\w)", text)
+    single = rf"{day}{_BEFORE_TIME[source]}"
+    found = re.finditer(
+        rf"(?<![\w.-])(?<!\b[Tt]he )(?:{day}\.(?:{between}{day}\.)+|{day}(?:{between}{day})+|{single})(?!\w)", text
+    )
     found = [match for match in found if not text.startswith("-", match.end())]
     return [Piece(match[0], match.span(), True, re.sub(r"[^\W\d_]+", other, match[0])) for match in found]
+
+
+def _spoons(text: str, languages: Languages) -> list[Piece]:
+    """Amounts as 2 tbsp, as a recipe of the other language has them: models know no such spoon."""
+    names = {"en": {"tbsp": "EL", "tsp": "TL"}, "de": {"EL": "tbsp", "TL": "tsp"}}.get(languages[0] or "", {})
+    if {*languages} != {"en", "de"}:
+        return []
+    found = re.finditer(
+        rf"(?<![\w.,/])(\d+(?:[.,/–-]\d+)?|(?:\d+\s?)?[¼½¾])\s?({'|'.join(names)})s?\b\.?(?![-/])", text
+    )
+    return [
+        Piece(match[0], match.span(), True, f"{written(match[1], languages=languages)} {names[match[2]]}")
+        for match in found
+    ]
 
 
 def _days(text: str, languages: Languages) -> list[Piece]:
     """German dates as 24.12., without the last full stop, which other languages do not write."""
     found = _DAY.finditer(text) if languages[0] == "de" != languages[1] else ()
     return [Piece(match[0], match.span(), True, match[0][:-1]) for match in found]
+
+
+def _in_other_words(text: str, languages: Languages) -> list[Piece]:
+    """What has a form of its own in the other language, that no model need say."""
+    return [*weekdays(text, languages), *_spoons(text, languages), *_days(text, languages)]
 
 
 def plain(text: str, known: Known | None) -> str:
@@ -220,7 +254,7 @@ def passage(
         own = plain(own, known)
         return in_usual_spelling(own, profile.source, language=languages[0], length=length) if profile else own
 
-    for piece in pieces_of(sentence, known, also=[*also, *weekdays(sentence, languages), *_days(sentence, languages)]):
+    for piece in pieces_of(sentence, known, also=[*also, *_in_other_words(sentence, languages)]):
         begin, end = piece.span
         given += learned(sentence[at:begin])
         alone += sentence[at:begin] + (piece.put or piece.text)

@@ -144,6 +144,7 @@ def _spelled(text: str, language: str) -> Iterator[tuple[Span, tuple[int, int]]]
         names = ("hour", "half", "minutes", "way")
         hour, half, minutes, way = ((match[name] or "").strip().lower() for name in names)
         is_clear = half or way == "past" or match["before"] or match["said"] or match["clear"]
+        is_clear = is_clear or (minutes == "quarter" and match[0] == text.strip(" .!?"))
         if not (half or minutes) or not is_clear:
             continue  # five to ten people
         if not half and _COUNTED[language].match(text, match.end()):

@@ -285,7 +285,8 @@ class _Reader(HTMLParser):
         self._add("entity")
 
     def handle_comment(self, data: str) -> None:
-        self._add("other")
+        is_one = self._source.startswith("<!--", self._place)  # a sentence goes on after it
+        self._add("void" if is_one else "other", "wbr")
 
     def handle_decl(self, decl: str) -> None:
         self._add("other")

@@ -32,6 +32,8 @@ _CLOCK = re.compile(
 )
 _TIME = re.compile(r"(?<![\d:.])(\d{1,2}):([0-5]\d)(?![\d:])")
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d.,]*\d)")
+_MEASURE = re.compile(r"[ \u00a0\u202f](?:[kMGT]i?B|[kmc]?m[²³]?|[mk]?g|m?l|k?W|kWh|V|[kMG]?Hz|°[CF])(?!\w)")
+"""What makes sure that a number before it is no version."""
 _NAMED = re.compile(r"\w+\s+[^\W\d_a-z]\w*\s$|\b[Vv]ersion\s$")
 """A name before a number, not as the first word of a sentence: a version, Python 3.10."""
 
@@ -257,7 +259,7 @@ def restyled(source: str, translation: str, *, languages: Languages) -> str:
     counts = Counter[str]()
     for match in _UNIT.finditer(source):
         number = match["number"] or ""
-        is_clear = ours[1] == "," or ours[0] in number or _sign(match).strip("%")
+        is_clear = ours[1] == "," or ours[0] in number or _sign(match).strip("%") or _MEASURE.match(source, match.end())
         if is_clear and (new := _separated(number, ours, theirs)) and new != number:
             digits = re.sub(r"\D", "", number)
             counts[digits] += expected.setdefault(digits, new) == new

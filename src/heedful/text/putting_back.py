@@ -15,10 +15,11 @@ from collections.abc import Callable, Sequence
 
 from heedful.text.carrying import NAME, TAG, Passage
 from heedful.text.sentences import Span, with_edits
-from heedful.text.usual_spelling import begun, in_case
+from heedful.text.usual_spelling import begun, in_case, with_hard_spaces
 
 _CLOSING = ".,;:!?)\"'”“"
 """What may stand at the end of a word without being part of it."""
+_PART = re.compile(r"[^\W_]+")
 
 _MISREAD = re.compile("[\x80-\x9f]")
 """What training text has instead of quotation marks where somebody read it as Latin-1."""
@@ -37,7 +38,7 @@ def put_back(
     places of both. ``language``: that of the translation.
     """
     translation = in_case(translation, passage.case, language=language) if passage.case else translation
-    translation = _MISREAD.sub(_meant, translation)
+    translation = with_hard_spaces(_MISREAD.sub(_meant, translation), passage.source)
     if passage.has_capital:
         translation = begun(translation, passage.given)
         translation = translation.rstrip(",;") if passage.given[-1].isalnum() else translation
@@ -82,7 +83,7 @@ def _placed(
 ) -> list[tuple[str, int]]:
     """Each mark, with the white space it needs, and its place in the translation."""
     found: list[tuple[str, int]] = []
-    links: Sequence[tuple[Span, Span]] | None = None
+    came_from = functools.cache(functools.partial(_finer, passage, translation, came_from))
     for piece, at in passage.marks:
         before, after = passage.source[: piece.span[0]][-1:], passage.source[piece.span[1] :][:1]
         space_before, space_after = before.isspace(), after.isspace()
@@ -90,21 +91,72 @@ def _placed(
             found.append((piece.text + " " * space_after, 0))
         elif not passage.given[at:].strip():
             found.append((" " * space_before + piece.text, len(translation)))
+        elif not space_before and (place := _after_the_same(passage.given[:at], translation, piece.text)):
+            found.append((piece.text, place))
         else:
-            links = came_from() if links is None else links
             opens = _opens(piece.text) or (space_before and not space_after and after not in ".,;:!?)")
-            place = _beside(passage.given, at, translation, links, opens=opens)
+            place = _beside(passage.given, at, translation, came_from(), opens=opens)
             if not opens and (name := NAME.match(passage.given, at)) and translation.endswith(name[0], 0, place):
                 place -= len(name[0])  # it stood right after the mark
             found.append((piece.text + " " * space_after if opens else " " * space_before + piece.text, place))
     pairs = _pairs(passage)
+    for begin, end in pairs:
+        inside = passage.given[passage.marks[begin][1] : passage.marks[end][1]]
+        is_same = not inside.islower() and _once(inside, passage.given)
+        if is_same and (span := _once(inside, translation)):  # a name or a number
+            found[begin], found[end] = (
+                (passage.marks[n][0].text, at) for n, at in zip((begin, end), span, strict=True)
+            )
     wrong = [(begin, end) for begin, end in pairs if found[begin][1] >= found[end][1]] or _crossing(pairs, found)
     if wrong:
-        links = came_from() if links is None else links
-        found = _around_words(passage, translation, links, found, wrong)
+        found = _around_words(passage, translation, came_from(), found, wrong)
         if _crossing(pairs, found):
-            found = _around_words(passage, translation, links, found, pairs)
+            found = _around_words(passage, translation, came_from(), found, pairs)
     return found
+
+
+def _after_the_same(before: str, translation: str, mark: str) -> int | None:
+    """The place of a sign after the very word that it stands after, as Bluetooth®, where it is there once."""
+    tag, word = TAG.fullmatch(mark), re.search(r"[^\W_]+$", before)
+    span = None if word is None or (tag and tag[2]) else _once(word[0], translation)
+    return span and span[1]
+
+
+def _once(words: str, text: str) -> Span | None:
+    """Where words stand in a text, if they are there once."""
+    pattern = re.compile(rf"(?<![^\W_]){re.escape(words)}(?![^\W_])")
+    found = pattern.search(text)
+    return found.span() if found and not pattern.search(text, found.end()) else None
+
+
+def _finer(
+    passage: Passage, translation: str, came_from: Callable[[], Sequence[tuple[Span, Span]]]
+) -> list[tuple[Span, Span]]:
+    """The links, between the parts of a word where marks stand inside of it, as in Ctrl+C, and those of the other.
+
+    Where that has another number of parts it comes from the first, and not at all where another word has as many: no
+    word comes from what is in two tags that stand side by side.
+    """
+    given, found = passage.given, list[tuple[Span, Span]]()
+    apart: set[Span] = set()
+    whole: list[tuple[Span, Span]] = []
+    for source, target in came_from():
+        inside = [(_opens(piece.text), at) for piece, at in passage.marks if source[0] < at < source[1]]
+        ours = [match.span() for match in _PART.finditer(given, *source)] if inside else []
+        theirs = [match.span() for match in _PART.finditer(translation, *target)] if inside else []
+        if not inside:
+            found.append((source, target))
+        elif len(ours) == len(theirs) and all(given[at if opens else at - 1].isalnum() for opens, at in inside):
+            found += zip(ours, theirs, strict=True)
+            apart.add(source)
+        else:
+            whole.append((source, target))
+    firsts = (
+        ((source[0], min(at for _, at in passage.marks if at > source[0])), target)
+        for source, target in whole
+        if source not in apart
+    )
+    return [*found, *firsts]
 
 
 def _pairs(passage: Passage) -> list[tuple[int, int]]:
@@ -155,12 +207,17 @@ def _around_words(
     words = sorted((target, source) for source, target in links)
     spans = {(a, b): (passage.marks[a][1], passage.marks[b][1]) for a, b in _pairs(passage)}
     free = {target: None for target, (begin, end) in words if not any(a < end and begin < b for a, b in spans.values())}
+    without: list[tuple[Span, list[Span]]] = []
     for opening, closing in pairs:
         first, last = spans[opening, closing]
         from_inside = itertools.groupby(words, key=lambda word: word[1][0] < last and first < word[1][1])
         runs = [[target for target, _ in run] for is_inside, run in from_inside if is_inside]
         here = placed[opening][1]
-        run = max(runs, key=len) if runs else [next((word for word in free if word[0] == here), (here, here))]
+        # Where no word came from, that of a pair inside of it, or the next that is free.
+        inner = (run for (a, b), run in without if first <= a and b <= last)
+        run = max(runs, key=len) if runs else next(inner, None)
+        run = run or [next((word for word in free if word[0] == here), (here, here))]
+        without += [] if runs else [((first, last), run)]
         free.pop(run[0], None)
         ending = translation[slice(*run[-1])]
         places = run[0][0], run[-1][0] + len(ending.rstrip(_CLOSING) or ending)

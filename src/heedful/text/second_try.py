@@ -17,7 +17,7 @@ from heedful.text.carrying import Piece
 from heedful.text.clock import in_digits
 from heedful.text.numbers import Languages, written, wrong_numbers
 from heedful.text.profile import Profile, Side
-from heedful.text.sentences import Span
+from heedful.text.sentences import Span, with_edits
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’](?!s\b)[^\W\d_]+)*")
 _NUMBER = re.compile(r"\b([Nn][Oo])\.\s?(\d\w*(?:[./-]\w+)*)")
@@ -30,8 +30,14 @@ _CODE = re.compile(
     r"(?<![\w./\\-])(?:[A-Za-z]:\\|(?:~|\.\.?)/|/(?=[\w.-]+/))[\w./\\+-]*\w"
     rf"|(?<![\w./-])[\w-]+(?:\.[\w-]+)*\.(?:{_ENDINGS}(?![\w-]|\.\w)|[a-z]+(?=/\w))(?:/[\w./?=&%#+-]*\w)?"
     r"|(?<![\w./-])@?[^\W_]+(?:_+[^\W_]+)+|(?<![\w@/.-])@[^\W\d_]\w+|(?<!\S)--[a-z]+(?:-[a-z]+)+(?![\w-])"
+    r"|(?<!\w)(?:SELECT\s[^;]{1,300}?\sFROM|INSERT\sINTO|UPDATE\s\w+\sSET|DELETE\sFROM)\s[^;]{1,300};"
 )
-"""Files, hosts, names as max_value and @max_muster, options as --no-color: none of it is translated. --or is a dash."""
+"""Files, hosts, names as max_value and @max_muster, options as --no-color, statements of SQL: none of it is translated.
+--or is a dash."""
+_STREET = re.compile(
+    r"(?<![\w-])(?!Bundes|Land|Kreis|Staats)[A-ZÄÖÜ][\w-]*(?:[Ss]tr\.|[Ss]tra(?:ß|ss)e|gasse|allee)\s\d{1,4}(?:\s?[a-h])?(?![\w-]|\s[A-ZÄÖÜ])"
+)
+"""A German address, which stays one: Hauptstr. 5. Not on a street five houses."""
 _NAMES_OF_UNITS = {
     "mg": "milli?gram", "g": "gram", "kg": "kilo", "ml": "millilit", "cl": "[cz]entilit", "l": "lit[er]", "t": "ton",
     "m²": "square|quadrat", "km²": "square|quadrat", "m³": "cubic|kubik",
@@ -41,6 +47,7 @@ _AMOUNT = re.compile(rf"(?<![\w.,/-])(\d+(?:[.,]\d+)*)([ \u00a0]?(?P<unit>{'|'.j
 _NO, _NEIN = re.compile(r"\bno\b(?!\.\s?\d)", re.IGNORECASE), re.compile(r"\bnein\b", re.IGNORECASE)
 _AFTER_NUMBER = re.compile(r"\s(?!(?:is|was|has|had|will|can|must|of|in|on|at|for|to|from|and|or)\b)[a-z]")
 """What counts follows: No. 5 people came."""
+_INITIALS = re.compile(r"(?<![\w.])((?:[A-Z]\.[ \u00a0]?){2,6})([A-Z][^\W\d_]+)")
 _FEWEST_LETTERS, _MOST_LETTERS = 5, 40
 """Of a name: a shorter one is one letter away from too many words."""
 
@@ -69,7 +76,8 @@ def wrong(source: str, translation: str, *, languages: Languages, profile: Profi
     [('$1,299', '1.299 $')]
     """
     numbers, added = wrong_numbers(source, translation, languages=languages)
-    pieces = [Piece(match[0], match.span(), True) for match in _CODE.finditer(source) if match[0] not in translation]
+    kept = itertools.chain(_CODE.finditer(source), _STREET.finditer(source) if languages[0] == "de" else ())
+    pieces = [Piece(match[0], match.span(), True) for match in kept if match[0] not in translation]
     pieces += _lost_units(source, translation, languages)
     pieces += _denied_numbers(source, translation) if languages == ("en", "de") else []
     inside = {place for piece in pieces for place in range(*piece.span)}
@@ -82,6 +90,21 @@ def wrong(source: str, translation: str, *, languages: Languages, profile: Profi
         pieces += [Piece(source[slice(*span)], span, True) for span in _wrong_names(source, translation, profile)]
     pieces.sort(key=lambda piece: piece.span)
     return Wrong(tuple(pieces), frozenset(added), in_digits(source, translation, languages=languages))
+
+
+def with_initials(source: str, translation: str) -> str:
+    """The translation with as many initials before a name as the source has; it needs no second try.
+
+    >>> with_initials("J. R. R. Tolkien wrote it.", "J. R. R. R. Tolkien hat es geschrieben.")
+    'J. R. R. Tolkien hat es geschrieben.'
+    """
+    for match in _INITIALS.finditer(source):
+        own = re.findall("[A-Z]", match[1])
+        found = [*re.finditer(rf"(?<![\w.])(?:[A-Z]\.[ \u00a0]?){{1,9}}(?={match[2]})", translation)]
+        said = [re.findall("[A-Z]", one[0]) for one in found]
+        if len(said) == 1 and said[0] != own and {*said[0]} == {*own}:
+            translation = with_edits(translation, [(found[0].span(), match[1])])
+    return translation
 
 
 def _lost_units(source: str, translation: str, languages: Languages) -> Iterator[Piece]:

@@ -40,13 +40,15 @@ _WORD_BEFORE = re.compile(r"[^\W_](?:[^\W_]|[.'’-](?=[^\W_]))*$")
 _TITLES = re.compile(
     r"messrs|mrs?|ms|mmes?|mlle|dr|prof|rev|hon|gen|col|maj|capt|cmdr|lt|sgt|sen|rep|gov|st|mt|ft|fr|hr|sra?|srta|dott|ing|"
     r"dipl|vs|cf|e\.?g|i\.?e|viz|resp|bzw|z\.b|d\.h|u\.a|bspw|vgl|sog|ca|approx|dept|univ|assn|bros|"
-    r"adm|brig|cpl|pfc|pvt|sens|reps"
+    r"adm|brig|cpl|pfc|pvt|sens|reps|in[ck]l|e[xk][ck]l|zzgl|ggf|evtl"
 )
 """What stands before a full stop that never ends a sentence."""
 _BEFORE_NUMBERS = re.compile(
-    r"nos?|nr|pp?|s|figs?|vols?|art|ch|chap|sec|eq|ref|tel|abs|kap|bd|abb|tab|max|[^\W\d_]*str|"
+    r"nos?|[^\W\d_]*nr|pp?|s|figs?|vols?|art|ch|chap|sec|eq|ref|tel|abs|kap|bd|abb|tab|max|min|std|[^\W\d_]*str|"
     r"jan|feb|mar|apr|jun|jul|aug|sept?|o[ck]t|nov|de[cz]"
 )
+_DAYS = re.compile(r"Mon?|Tues?|Wed|Thu(?:rs?)?|Fri?|Sat?|Sun|So|D[io]|Mi")
+"""Weekdays, which end a sentence before a number as seldom: So. 10–14 Uhr."""
 # German words after a number with a full stop that is an ordinal: 3. Oktober.
 _AFTER_ORDINALS = re.compile(
     r"jan(?:uar)?|feb(?:ruar)?|märz?|mrz|apr(?:il)?|mai|jun[io]?|jul[io]?|aug(?:ust)?|sept?(?:ember)?|okt(?:ober)?|"
@@ -176,7 +178,9 @@ def _ends(text: str, begin: int, match: re.Match[str], *, only_small: bool) -> b
     if near == begin and not text[begin : match.start()].strip(" .0123456789"):  # the number of a heading
         return False
     lower = word.lower()
-    if _TITLES.fullmatch(lower) or (_BEFORE_NUMBERS.fullmatch(lower) and after[:1].isdigit()):
+    if _TITLES.fullmatch(lower):
+        return False
+    if after[:1].isdigit() and (_BEFORE_NUMBERS.fullmatch(lower) or _DAYS.fullmatch(word)):
         return False
     if (is_letters := _LETTERS.fullmatch(word)) or lower in {"mio", "mrd", "tsd"}:
         return bool(_BEGINNINGS.fullmatch(after.lower()) or (is_letters and not after))

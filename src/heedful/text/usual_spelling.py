@@ -1,7 +1,7 @@
 """Text as people write it, in the spelling that a model has learned: Gruesse aus Muenchen, am 5. Dez., NO SMOKING.
 
 German umlauts and ß that were typed as ae, oe, ue and ss: of a word the frequent words of the training text and the
-subwords tell what is meant, of a sentence its other words. Abbreviations of months and millions beside a number, an
+subwords tell what is meant, of a sentence its other words. Abbreviations beside a number (months, millions, pages), an
 accent for an apostrophe, and spaces for one. TEXT IN CAPITALS and Titles Like This: a model that has seen little of it
 is given it as sentences are written. Which words keep a capital in the middle of a sentence (I, Monday, English) is
 known from the training text. This module knows no model.
@@ -32,20 +32,40 @@ _TYPED = re.compile(r"(?<![aeq])ue|[ao]e", re.IGNORECASE)
 _UMLAUTS = {"a": "ä", "o": "ö", "u": "ü", "A": "Ä", "O": "Ö", "U": "Ü"}
 _BOTH = frozenset(("masse", "massen", "busse", "bussen"))
 """Words with ss that are others with ß."""
-_SPACES = re.compile(r"(?<=\S) {2,}(?=\S)")
+_SPACES = re.compile(r"(?<=\S)(?: {2,}|[\u00a0\u2000-\u200a\u202f])(?=\S)")
+_HARD_SPACE = re.compile(r"(?<!\S)\(?(\S+)([\u00a0\u202f])([^\s.,;:!?)]+)")
 _ACCENT = re.compile(r"(?<=[^\W\d_])`(?=[^\W\d_])")
 _LONG = {
     "en": "January February March April June July August September October November December",
-    "de": "Januar Februar März April Juni Juli August September Oktober November Dezember Millionen Milliarden",
+    "de": "Januar Februar März April Juni Juli August September Oktober November Dezember Millionen Milliarden Stunden",
 }
 # Before or after a number, with its full stop unless the sentence ends with that.
 _SHORT = {
     "en": r"(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)",
-    "de": r"(?:Jan|Feb|Mrz|Mär|Apr|Jun|Jul|Aug|Sept?|Okt|Nov|Dez|Mio|Mrd)",
+    "de": r"(?:Jan|Feb|Mrz|Mär|Apr|Jun|Jul|Aug|Sept?|Okt|Nov|Dez|Mio|Mrd|(?<!\b1 )Std)",
 }
 _BESIDE_NUMBER = {
     language: re.compile(rf"(?:(?<=\d )|(?<=\d\. )|\b(?={short}\. \d)){short}\b(?:\.(?![\"'”“»)\]]*$))?")
     for language, short in _SHORT.items()
+}
+_ABBREVIATIONS = {
+    "en": {
+        r"[Ff]ig\.": "figure ", r"p\.": "page ", r"pp\.": "pages ", r"[Cc]h\.": "chapter ", r"[Ss]ec\.": "section ",
+        r"[Aa]rt\.": "article ", r"[Mm]ax\.": "a maximum of ", r"[Mm]in\.": "at least ",
+        r"(?:(?<=\d)(?<!\b1)|(?<=\d )(?<!\b1 ))h(?=\s?\d+ ?min\b)": " hours ",
+    },
+    "de": {
+        r"Abb\.": "Abbildung ", r"S\.": "Seite ", r"Abs\.": "Absatz ", r"Kap\.": "Kapitel ", r"Art\.": "Artikel ",
+        r"Tab\.": "Tabelle ", r"[Mm]ax\.": "maximal ", r"[Mm]in\.": "mindestens ",
+        r"(?:(?<=\d)(?<!\b1)|(?<=\d )(?<!\b1 ))h(?=\s?\d+ ?[Mm]in\b)": " Stunden ",
+    },
+}  # fmt: skip
+"""What a number follows, and what is written for it."""
+_NO_CENTS = re.compile(r"(?<=\d),[-–—]+(?=[\s.)]|$)")
+_TITLES = re.compile(r"(?<!\w)(Fr|Hrn?)\.(?=\s[A-ZÄÖÜ][a-zäöüß])")
+_BEFORE_NUMBER = {
+    language: [(re.compile(rf"(?<![^\W\d]|[.&/-]){short}\s?(?=\d)"), long) for short, long in own.items()]
+    for language, own in _ABBREVIATIONS.items()
 }
 
 
@@ -56,11 +76,18 @@ def in_usual_spelling(text: str, side: Side, *, language: str | None, length: Ca
         return text
     if any(map(str.isdigit, text)):
         text = _BESIDE_NUMBER[language].sub(lambda match: _written_out(match[0], _LONG[language]), text)
+        for short, long in _BEFORE_NUMBER[language]:
+            text = short.sub(
+                lambda match, long=long: long[0].upper() + long[1:] if match[0][0].isupper() else long, text
+            )
+    if language == "de":  # Fr. Meier zahlt 5,- Euro
+        titles = {"Fr": "Frau", "Hr": "Herr", "Hrn": "Herrn"}
+        text = _TITLES.sub(lambda match: titles[match[1]], _NO_CENTS.sub("", text))
     return _with_umlauts(text, side, length) if language == "de" and length is not None else text
 
 
 def _written_out(short: str, names: str) -> str:
-    start = {"Mrz": "Mär", "Mio": "Mill", "Mrd": "Milliarden"}.get(short.strip("."), short[:3])
+    start = {"Mrz": "Mär", "Mio": "Mill", "Mrd": "Milliarden", "Std": "Stunden"}.get(short.strip("."), short[:3])
     return next(name for name in names.split() if name.startswith(start))
 
 
@@ -81,7 +108,10 @@ def _with_umlauts(text: str, side: Side, length: Callable[[str], int]) -> str:
         return word.replace("ss", "ß").replace("SS", "ẞ")
 
     def is_meant(word: str, other: str) -> bool:
-        frequent = {other.lower(), with_sharp_s(other).lower()} & side.words
+        both = with_sharp_s(other)
+        frequent = {other.lower(), both.lower()} & side.words
+        if both != other and subwords(both) < subwords(word):  # Gruesse: of two changes the first may gain nothing
+            return True
         return bool(frequent) or subwords(other) + (not word.islower()) < subwords(word)
 
     strange = {word for word in _WORD.findall(text) if word.lower() not in side.words and word.lower() not in _BOTH}
@@ -97,6 +127,18 @@ def _with_umlauts(text: str, side: Side, length: Callable[[str], int]) -> str:
         if (sharp.lower() in side.words and not is_name) or (was_typed and subwords(sharp) < subwords(own)):
             other[word] = sharp
     return _WORD.sub(lambda match: match[0] if match[0] in foreign else other.get(match[0], match[0]), text)
+
+
+def with_hard_spaces(translation: str, source: str) -> str:
+    """The translation with a space at which no line ends in what the source has with one: 10 kg, which stays so.
+
+    >>> with_hard_spaces("Es wiegt 10 kg.", "It is 10\u00a0kg.") == "Es wiegt 10\u00a0kg."
+    True
+    """
+    for before, space, after in {*_HARD_SPACE.findall(source)}:
+        pattern = rf"(?<![^\W_]){re.escape(before)} {re.escape(after)}(?![^\W_])"
+        translation = re.sub(pattern, lambda match, space=space: match[0].replace(" ", space), translation)
+    return translation
 
 
 def case_of(sentence: str, *, small: Collection[str] | None = None) -> Case | None:

@@ -22,9 +22,10 @@ from heedful.search.sentence import Hypothesis
 from heedful.text.carrying import Passage, Piece, passage, pieces_of, weekdays
 from heedful.text.cleaning import clean_line
 from heedful.text.clock import retimed
+from heedful.text.letters import as_in_letters
 from heedful.text.numbers import Languages, restyled
 from heedful.text.profile import Profile
-from heedful.text.second_try import Wrong, wrong
+from heedful.text.second_try import Wrong, with_initials, wrong
 from heedful.text.sentences import Layout, Span, Split, cut, layout
 from heedful.text.subwords import Subwords
 
@@ -104,7 +105,7 @@ class Around:
 
     def restyled(self, own: Passage, translation: Translation) -> str:
         text = restyled(own.source, translation.text, languages=self.languages)
-        return retimed(own.source, text, languages=self.languages)
+        return with_initials(own.source, retimed(own.source, text, languages=self.languages))
 
     def wrong(self, own: Passage, translations: Sequence[Translation]) -> Wrong:
         """What the best of a passage's translations got wrong. In CAPITALS no name can be told from other words."""
@@ -114,16 +115,22 @@ class Around:
         return wrong(own.source, translations[0].text, languages=self.languages, profile=profile)
 
 
-def next_try(errand: Errand, found: list[Translation], around: Around, *, numbers: bool) -> Errand | list[Translation]:
+def next_try(
+    errand: Errand, found: list[Translation], around: Around, *, numbers: bool, phrases: bool
+) -> Errand | list[Translation]:
     """The translations of an errand; or the errand as it is tried once more, where something went wrong with them.
 
     Where a name got lost and there are none, with nothing in the place of what is carried. Where the best has a number
     or a name wrong, with that carried too, and this is kept if it mends that. ``numbers``: whether they are looked
-    at; not where the text goes as it is, or the search was asked for some or forbidden them.
+    at; not where the text goes as it is, or the search was asked for some or forbidden them. ``phrases``: whether those
+    of letters are put right; not where it was asked for, or forbidden, anything.
     """
     own, first = errand.passage, errand.first
     if not found and first is None:
         return _once_more(errand, around.passage(own.source, names=False), around)
+    if phrases:
+        said = [as_in_letters(own.source, one.text, languages=around.languages) for one in found]
+        found = [replace(one, text=text) for one, text in zip(found, said, strict=True)]
     if not numbers or not found or not errand.parts:
         return found or first or []
     found = [replace(one, text=around.restyled(own, one)) for one in found]
@@ -135,7 +142,7 @@ def next_try(errand: Errand, found: list[Translation], around: Around, *, number
     also = () if is_wrong.in_digits else is_wrong.pieces
     again = around.passage(is_wrong.in_digits or own.source, names=bool(own.words), also=also)
     if not again.is_text:
-        return [replace(found[0], text=again.alone or own.source)]
+        return [replace(found[0], text=again.alone or again.source)]
     return replace(_once_more(errand, again, around), first=found)
 
 

@@ -238,7 +238,7 @@ class Translator:
             again: list[Errand] = []
             for errand, found in itertools.chain(self._found(errands, options, forced), [(None, [])]):
                 if errand is not None:
-                    kept = next_try(errand, found, self._around, numbers=numbers)
+                    kept = next_try(errand, found, self._around, numbers=numbers, phrases=not (as_is or asked))
                     if isinstance(kept, Errand):
                         again.append(kept)
                     else:
