@@ -91,7 +91,8 @@ class Fit:
         model, training = self.config.model, self.config.training
         layers = f"{model.encoder_layers}+{model.decoder_layers} layers of {model.d_model}"
         batch = f"{training.target_tokens:,} tokens a batch, warm-up {training.warmup_steps:,}"
-        return f"{layers}, {batch}, about {self.steps:,} steps ({self.epochs:.1f} epochs)"
+        most = ", the most that so little text bears" if self.epochs >= _MOST_EPOCHS else ""
+        return f"{layers}, {batch}, about {self.steps:,} steps ({self.epochs:.1f} epochs{most})"
 
 
 @dataclass(frozen=True)
