@@ -83,11 +83,11 @@ def curves(run: Path, /, *, tensorboard: Path | None = None, as_json: AsJson = F
     Args:
         run: The run's folder.
         tensorboard: Also write the metrics as TensorBoard's event files into this folder; needs
-            `pip install heedful[tensorboard]`.
+            `pip install 'heedful[tensorboard]'`.
 
     Examples:
-        heedful curves runs/base
-        heedful curves runs/base --tensorboard events/base
+        heedful curves run
+        heedful curves run --tensorboard events
     """
     from heedful.report.curves import write_curves, write_events
 
