@@ -36,7 +36,7 @@ CEILINGS = {
     "demo": (5, 615),
     "reproduction": (16, 2455),
     "serve": (19, 2990),
-    "report": (11, 1755),
+    "report": (11, 1758),
     "export": (4, 480),
     "planning": (6, 1135),
     "training": (12, 2025),
