@@ -112,6 +112,7 @@ def test_a_small_text_that_its_epochs_end_before_the_minutes_has_its_steps_all_t
     runs = [fitted_run(data, minutes=minutes, device=CPU) for minutes in (60, 600)]
     assert {run.config.training.target_tokens for run in runs} == {1024}, "more minutes made the batches larger"
     assert all(run.epochs == fit._MOST_EPOCHS and run.steps > fit.FEW_STEPS for run in runs)
+    assert {run.lacks for run in runs} == {"text"}, "the advice was more minutes"
     assert all(run.about.endswith("(60.0 epochs, the most that so little text bears)") for run in runs), "else why?"
 
 
