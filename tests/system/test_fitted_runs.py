@@ -112,6 +112,8 @@ def test_a_small_text_that_its_epochs_end_before_the_minutes_has_its_steps_all_t
     runs = [fitted_run(data, minutes=minutes, device=CPU) for minutes in (60, 600)]
     assert {run.config.training.target_tokens for run in runs} == {1024}, "more minutes made the batches larger"
     assert all(run.epochs == fit._MOST_EPOCHS and run.steps > fit.FEW_STEPS for run in runs)
+    assert {run.lacks for run in runs} == {"text"}, "the advice was more minutes"
+    assert all(run.about.endswith("(60.0 epochs, the most that so little text bears)") for run in runs), "else why?"
 
 
 def test_what_is_asked_for_stays_and_the_rest_is_fitted_to_it(
@@ -135,7 +137,7 @@ def test_what_begins_with_a_models_weights_is_that_model_at_a_low_rate(
     options = ["--minutes", "1", "--set", "training.steps=5", "--device", "cpu", "--output", tmp_path / "second"]
     assert heedful("train", data, "--init", tmp_path / "first", *options) == 0
     told = capsys.readouterr().err
-    assert "fitted to 1 minutes here: 2+2 layers of 64, 1,024 tokens a batch" in told
+    assert "fitted to 1 minute here: 2+2 layers of 64, 1,024 tokens a batch" in told
     assert "hardly begins to translate" not in told, "it has begun"
     model, training = (getattr(read_run(tmp_path / "second").config, part) for part in ("model", "training"))
     assert (model.d_model, model.num_heads) == (64, 2)

@@ -210,3 +210,19 @@ def test_the_help_says_what_the_default_is(command: str, capsys: pytest.CaptureF
     shown = " ".join(run_here(capsys, command, "--help")[1].replace("│", " ").split())
     assert "A name that heedful models lists" in shown
     assert "en-de-small when not given" in shown
+
+
+@pytest.mark.parametrize("command", ["parse", "report"])
+def test_the_help_names_no_default_that_the_command_does_not_have(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = " ".join(run_here(capsys, command, "--help")[1].replace("│", " ").split())
+    assert "--model" in shown
+    assert "en-de-small when not given" not in shown
+    assert "--from" not in shown
+
+
+def test_a_parser_is_not_chosen_by_languages(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, errors = run_here(capsys, "parse", "--from", "fr", "A dog barks.")
+    assert code == 2
+    assert "Unknown option: --from" in errors, "it was ignored"

@@ -80,6 +80,22 @@ def test_on_a_phone_a_column_is_no_wider_than_its_cells_for_the_sake_of_its_head
     assert head.bounding_box()["width"] < 0.75 * wide
 
 
+def test_on_a_phone_the_words_of_a_table_stand_in_few_lines(page: Any) -> None:
+    page.set_viewport_size({"width": 390, "height": 900})
+    rule = page.locator("td", has_text="one side has more than --max-ratio times the other's tokens")
+    assert rule.bounding_box()["height"] < 100, "six lines and more"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_an_option_is_not_broken_at_its_hyphens(page: Any) -> None:
+    options = page.locator(".option")
+    assert "--max-ratio" in options.all_inner_texts()
+    for width in (360, 390, 470, 700):
+        page.set_viewport_size({"width": width, "height": 900})
+        rectangles = options.evaluate_all("all => all.map(one => one.getClientRects().length)")
+        assert set(rectangles) <= {0, 1}, "an option in two lines"  # none where its section is folded
+
+
 def test_paper_is_white_whatever_the_screen(page: Any) -> None:
     page.emulate_media(color_scheme="dark", media="print")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"

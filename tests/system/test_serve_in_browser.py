@@ -216,6 +216,22 @@ def test_long_translations_show_where_they_differ_and_are_no_part_of_a_link(
         assert made.input_value("#text") == text
 
 
+def test_on_a_phone_the_choice_of_languages_is_not_cut_off(browser: Any, both_ways: serving.Running) -> None:  # noqa: F811
+    with page(browser, both_ways, width=390) as made:
+        wide = made.locator("#source").bounding_box()["width"]
+        made.eval_on_selector("#source", "one => Object.assign(one.style, {justifySelf: 'start', maxWidth: 'none'})")
+        assert made.locator("#source").bounding_box()["width"] <= wide, "Detect langu…"
+
+
+def test_on_a_phone_translations_are_not_cut_off_before_they_differ(browser: Any, server: serving.Running) -> None:  # noqa: F811
+    text = "Where is the nearest station? I would like to buy two tickets, please. The weather was fine yesterday, and "
+    with page(browser, server, width=390) as made:
+        made.fill("#text", f"{text} we went for a long walk along the river.")
+        shown = made.locator("#hypotheses:not(.growing) li button > span:first-child")
+        shown.nth(3).wait_for()
+        assert not any(shown.evaluate_all("all => all.slice(1).map(one => one.scrollHeight > one.clientHeight)"))
+
+
 def test_who_copies_twice_is_told_twice_and_no_longer(browser: Any, server: serving.Running) -> None:  # noqa: F811
     with page(browser, server) as made:
         made.fill("#text", "A dog.")

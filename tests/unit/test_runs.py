@@ -221,6 +221,21 @@ def test_the_command_prints_a_table_and_names_what_is_broken(
     assert any(line.startswith("note: ") and "bad/run.json is damaged, or not JSON" in line for line in lines)
 
 
+def test_in_a_usual_terminal_each_run_has_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("heedful.cli.terminal._WIDTH_WITHOUT_TERMINAL", 80)
+    monkeypatch.chdir(tmp_path)
+    status = {"state": "finished", "step": 1898, "steps": 1899}
+    written(Path("first"), status=status)
+    written(Path("second"), status=status)
+    main_quietly("runs")
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split() == ["run", "state", "step", "loss", "best", "minutes", "written"]
+    assert [line.split()[0] for line in lines] == ["first", "second"]
+    assert all("finished  1,898 of 1,899" in line and "…" not in line for line in lines)
+
+
 def test_the_command_gives_json_that_any_program_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     written(tmp_path / "a", metrics='{"kind": "train", "step": 1, "loss": NaN}\n')
     main_quietly("runs", str(tmp_path), "--json")

@@ -33,8 +33,8 @@ def data(
         verify: Check the contents of every file against its hash.
 
     Examples:
-        heedful data data/ --batch-tokens 25000
-        heedful data data/ --verify --samples 10
+        heedful data corpus --batch-tokens 25000
+        heedful data corpus --verify --samples 10
     """
     facts = described(folder, samples=samples, seed=seed, verify=verify)
     if batch_tokens is not None:

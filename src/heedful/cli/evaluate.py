@@ -214,7 +214,7 @@ def compare(
 
     Examples:
         heedful compare old.out new.out --source test.en --reference test.de
-        heedful compare old.out runs/base --source test.en --reference test.de --json
+        heedful compare old.out run --source test.en --reference test.de --json
     """
     named = bundled_models()
     files = [path for path in (a, b) if not path.is_dir() and (path.exists() or str(path) not in named)]

@@ -32,9 +32,9 @@ _LOOKED_AT, _ENOUGH = 50, 2000
 _SPARE_BEAMS = 12
 """Beams beyond the number of translations that are wanted: many of them spell the same text in other subwords."""
 _WHICH = (
-    "A name that `heedful models` lists, or the folder of a run or of one of its checkpoints "
-    f"(RUN/checkpoints/step-N); {DEFAULT_MODEL} when not given."
+    "A name that `heedful models` lists, or the folder of a run or of one of its checkpoints (RUN/checkpoints/step-N)"
 )
+_DEFAULT = f"; {DEFAULT_MODEL} when not given."
 _SEVERAL = (
     "May be repeated: models with the same subwords then translate together, each word by the mean of the "
     "log-probabilities that they give it."
@@ -47,7 +47,7 @@ _MORE_MODEL, _MORE_SEARCH = more("about the model"), more("about the search")
 class ModelOptions:
     """Which model, and where it runs; what stands below an option is its help."""
 
-    model: Annotated[str | None, Parameter(help=_WHICH)] = None
+    model: Annotated[str | None, Parameter(help=_WHICH + _DEFAULT)] = None
     device: Device = "auto"
     precision: Annotated[str, _MORE_MODEL] = "auto"
     """What to compute in: auto (bfloat16 on CUDA, else float32), bfloat16, float32 or float64."""
@@ -99,7 +99,7 @@ class EnsembleOptions(ModelOptions):
 
     model: Annotated[str | None, Parameter(parse=False)] = None
     """What the models are called in messages and results, once they are `named`."""
-    models: Annotated[Repeated, Parameter(name="--model", help=f"{_WHICH} {_SEVERAL}")] = ()
+    models: Annotated[Repeated, Parameter(name="--model", help=f"{_WHICH}{_DEFAULT} {_SEVERAL}")] = ()
     from_: Annotated[str | None, Parameter(name="--from")] = None
     """The language of the text, by its code, such as de: the model that comes with heedful and translates from it is
     taken, or a --model that does not is refused."""
@@ -140,6 +140,22 @@ class EnsembleOptions(ModelOptions):
         language = LANGUAGE_NAMES.get(code, code)
         say(f"the text looks like {language}, so {name} translates it; --model {default} is for the other way")
         return dataclasses.replace(self, models=(name,))
+
+
+@dataclass(frozen=True)
+class ParserOptions(EnsembleOptions):
+    """The same for parsing: no model that comes with heedful parses, and there is nothing to choose by language."""
+
+    models: Annotated[Repeated, Parameter(name="--model", help=f"{_WHICH}. {_SEVERAL}")] = ()
+    from_: Annotated[str | None, Parameter(parse=False)] = None
+    to: Annotated[str | None, Parameter(parse=False)] = None
+
+
+@dataclass(frozen=True)
+class CheckpointOptions(ModelOptions):
+    """Where a run's model runs, and which of its checkpoints it is."""
+
+    model: Annotated[str | None, Parameter(help="A checkpoint of the run (RUN/checkpoints/step-N) instead.")] = None
 
 
 @dataclass(frozen=True)

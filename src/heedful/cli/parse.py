@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heedful.cli.model_options import EnsembleOptions, SearchChoices
+from heedful.cli.model_options import ParserOptions, SearchChoices
 from heedful.cli.options import AsJson, Flag, Input, NBest, Overwrite, Quiet, WithScores
 from heedful.cli.standard_input import standard_input
 from heedful.cli.terminal import new_text, progress, require_place, say
@@ -38,7 +38,7 @@ def parse(
     as_json: AsJson = False,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
-    model: EnsembleOptions = EnsembleOptions(),  # noqa: B008
+    model: ParserOptions = ParserOptions(),  # noqa: B008
     search: SearchChoices = SearchChoices(),  # noqa: B008
 ) -> None:
     """Parse English sentences: a tree in brackets for each.

@@ -55,8 +55,8 @@ def plan(
         output: The folder the run would write to: checks that its disk has room for the checkpoints.
 
     Examples:
-        heedful plan data/ --minutes 15
-        heedful plan data/ --preset big --set training.micro_batches=32 --gpus 8 --nodes 4 --accelerator A100
+        heedful plan corpus --minutes 15
+        heedful plan corpus --preset big --set training.micro_batches=32 --gpus 8 --nodes 4 --accelerator A100
     """
     found = make_plan(
         folder,
@@ -76,7 +76,7 @@ def plan(
 def _print_plan(found: Plan, folder: Path, minutes: float | None) -> None:
     out = console()
     if found.fitted:
-        out.print(f"fitted to {minutes:g} minutes: {found.fitted}", "")
+        out.print(f"fitted to {minutes:g} minute{'s' * (minutes != 1)}: {found.fitted}", "")
     table = plain_table("", "", "")
     table.show_header = False
     for row in _rows(found):

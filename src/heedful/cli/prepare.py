@@ -125,7 +125,7 @@ def prepare(
     Examples:
         heedful prepare deu.txt --columns 1,2 --valid-pairs 1000 --test-pairs 1000 --output corpus
         heedful prepare --source a.en.gz --target a.de.gz --tsv b.tsv.xz@0.5 --exclude test.en --exclude test.de
-            --valid-tsv dev.tsv --output data/
+            --valid-tsv dev.tsv --output corpus
     """
     if tokenizer is not None and not _is_there(tokenizer):
         tokenizer = bundled_models().get(str(tokenizer), tokenizer)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from heedful.cli.model_options import ModelOptions, SearchChoices, is_parsing, require_no_text
+from heedful.cli.model_options import CheckpointOptions, SearchChoices, is_parsing, require_no_text
 from heedful.cli.options import AsJson, Examples, Flag, Overwrite, Quiet, whole_number
 from heedful.cli.terminal import print_result, progress
 from heedful.errors import CheckpointError, CorpusError, ReportError, SearchError
@@ -42,7 +42,7 @@ def report(
     overwrite: Overwrite = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
-    model: ModelOptions = ModelOptions(),  # noqa: B008
+    model: CheckpointOptions = CheckpointOptions(),  # noqa: B008
     search: SearchChoices = SearchChoices(),  # noqa: B008
 ) -> None:
     """Describe a run in one HTML page: how good, how long, on what; or two runs beside each other.
@@ -159,7 +159,7 @@ def _asked(source: Path | None, reference: Path | None, *, language: str | None,
     return ScoredText(test, f"{source.name} and {reference.name}", language or language_of(reference))
 
 
-def _model_of(run: Path, model: ModelOptions) -> ModelOptions:
+def _model_of(run: Path, model: CheckpointOptions) -> CheckpointOptions:
     """The run's own model; --model may name another checkpoint of it."""
     if model.model is None:
         return dataclasses.replace(model, model=str(run))
@@ -172,7 +172,7 @@ def _model_of(run: Path, model: ModelOptions) -> ModelOptions:
 
 
 def _scores(
-    record: RunRecord, text: ScoredText, model: ModelOptions, search: SearchChoices, *, examples: int, quiet: bool
+    record: RunRecord, text: ScoredText, model: CheckpointOptions, search: SearchChoices, *, examples: int, quiet: bool
 ) -> RunScores:
     from heedful.report.run_scores import measured_parse_scores, measured_scores
     from heedful.runs.lists import languages

@@ -13,6 +13,9 @@ from heedful.runs.lists import Run, runs_below
 
 _COLOURS = {"running": "green", "interrupted": "yellow", "failed": "red", "killed": "red"}
 
+_WIDE = 100
+"""Columns of a terminal on which the whole list can be read."""
+
 
 def runs(folder: Path = Path(), /, *, as_json: AsJson = False) -> None:
     """List the training runs below a folder: state, progress, loss, and the best validation so far.
@@ -34,11 +37,12 @@ def runs(folder: Path = Path(), /, *, as_json: AsJson = False) -> None:
 def _print(found: list[Run]) -> None:
     out = console()
     numbers = ("step", "loss", "best", "minutes")
-    table = plain_table("run", "model", "state", *numbers, "written", right=numbers)
+    models = ["model"] if out.width >= _WIDE else []  # `heedful models` shows them too
+    table = plain_table("run", *models, "state", *numbers, "written", right=numbers)
     table.columns[0].overflow = "fold"  # a path is there to be copied
-    table.columns[2].no_wrap = True
+    table.columns[1 + len(models)].no_wrap = True
     for run in found:
-        table.add_row(*_cells(run))
+        table.add_row(run.folder, *([run.model] if models else []), *_cells(run))
     out.print(table)
     for run in found:
         if run.why and run.state in ("failed", "interrupted"):
@@ -52,8 +56,6 @@ def _print(found: list[Run]) -> None:
 def _cells(run: Run) -> list[str | Text]:
     best = run.best
     return [
-        run.folder,
-        run.model,
         Text(run.state, style=_COLOURS.get(run.state, "")),
         f"{figure(run.step, ',')} of {figure(run.steps, ',')}",
         figure(run.loss, ".3f"),
@@ -83,11 +85,11 @@ def curves(run: Path, /, *, tensorboard: Path | None = None, as_json: AsJson = F
     Args:
         run: The run's folder.
         tensorboard: Also write the metrics as TensorBoard's event files into this folder; needs
-            `pip install heedful[tensorboard]`.
+            `pip install 'heedful[tensorboard]'`.
 
     Examples:
-        heedful curves runs/base
-        heedful curves runs/base --tensorboard events/base
+        heedful curves run
+        heedful curves run --tensorboard events
     """
     from heedful.report.curves import write_curves, write_events
 

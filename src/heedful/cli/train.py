@@ -126,9 +126,9 @@ def _fitted(
         raise HeedfulError("--minutes fits a run to one process: with several, give --preset too")
     options = {"device": training_device(device), "file": chosen.config, "settings": chosen.set_, "began": began}
     found = fitted_run(data, minutes=minutes, begun=begun, **options)
-    say(f"fitted to {minutes:g} minutes here: {found.about}", quiet=quiet)
+    say(f"fitted to {minutes:g} minute{'s' * (minutes != 1)} here: {found.about}", quiet=quiet)
     if found.steps < FEW_STEPS and not begun:
-        say(f"note: in fewer than {FEW_STEPS:,} steps a model hardly begins to translate: give it more minutes")
+        say(f"note: in fewer than {FEW_STEPS:,} steps a model hardly begins to translate: give it more {found.lacks}")
     return found.config
 
 

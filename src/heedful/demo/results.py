@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _EXAMPLES, _WORST = 7, 3
 """Translations that are shown: the first of the test text, and the worst."""
-_REMINDER = "All of this text is generated: the scores say that a grammar was learnt, nothing of real text."
+_REMINDER = "All of this text is generated: the scores say how well a grammar was learnt, nothing of real text."
 
 
 @dataclass(frozen=True)

@@ -86,12 +86,18 @@ class Fit:
     epochs: float
 
     @property
+    def lacks(self) -> str:
+        """What the run would need for more steps."""
+        return "text" if self.epochs >= _MOST_EPOCHS else "minutes"
+
+    @property
     def about(self) -> str:
         """The choice, in words."""
         model, training = self.config.model, self.config.training
         layers = f"{model.encoder_layers}+{model.decoder_layers} layers of {model.d_model}"
         batch = f"{training.target_tokens:,} tokens a batch, warm-up {training.warmup_steps:,}"
-        return f"{layers}, {batch}, about {self.steps:,} steps ({self.epochs:.1f} epochs)"
+        most = ", the most that so little text bears" if self.lacks == "text" else ""
+        return f"{layers}, {batch}, about {self.steps:,} steps ({self.epochs:.1f} epochs{most})"
 
 
 @dataclass(frozen=True)

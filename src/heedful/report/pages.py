@@ -155,6 +155,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"breakable": _breakable, "cut": _cut, "differing": differing, "files": _files, "shown": _shown}
+    made.filters["unbroken"] = _unbroken
     # tojson writes <, >, & and ' as numbers, so that no text can end the script it stands in.
     made.policies["json.dumps_kwargs"] = {"ensure_ascii": True, "allow_nan": False, "separators": (",", ":")}
     made.globals["version"] = __version__
@@ -164,6 +165,11 @@ def _environment() -> Environment:
 def _breakable(value: object) -> Markup:
     """A path or a signature, which may go on in the next line after each of its parts."""
     return Markup(re.sub(r"([/|])(?=.)", r"\1<wbr>", str(escape(value))))
+
+
+def _unbroken(text: str) -> Markup:
+    """A sentence, no option of which is broken at a hyphen: ``--`` at the end of a line is none."""
+    return Markup(re.sub(r"--\w[\w-]*", r'<span class="option">\g<0></span>', str(escape(text))))
 
 
 def _files(name: str) -> str:
