@@ -78,6 +78,8 @@ class RunDescription:
     init: str | None = None
     started: str | None = None
     command: TypedCommand | None = None
+    fitted_to: float | None = None
+    """What `--minutes` said; `training.minutes` is what was left of it. None once another time was asked for."""
     environment: dict[str, Any] | None = None
     bundle: bool = False
     languages: Languages | None = None
