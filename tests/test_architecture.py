@@ -35,7 +35,7 @@ CEILINGS = {
     "cli": (26, 4355),
     "demo": (5, 615),
     "reproduction": (16, 2455),
-    "serve": (19, 3000),
+    "serve": (19, 3001),
     "report": (11, 1758),
     "export": (4, 480),
     "planning": (6, 1137),
