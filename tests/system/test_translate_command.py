@@ -343,7 +343,7 @@ def test_files_of_different_length_are_refused(model: Path, tmp_path: Path, caps
         capsys, "score", "--model", model, "--source", tmp_path / "two", "--target", tmp_path / "one"
     )
     assert code == 2
-    assert "one has 1 lines and" in errors
+    assert "one has 1 line and" in errors
 
 
 def test_what_a_model_says_is_one_line(translator: heedful.Translator) -> None:
