@@ -36,7 +36,7 @@ CEILINGS = {
     "demo": (5, 615),
     "reproduction": (16, 2455),
     "serve": (19, 3001),
-    "report": (11, 1758),
+    "report": (11, 1762),
     "export": (4, 480),
     "planning": (6, 1137),
     "training": (12, 2025),
