@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+from collections.abc import Iterator
+
 import pytest
 
 from heedful.cli.main import main
@@ -22,3 +26,16 @@ def run_here(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[in
     code = heedful(*arguments)
     out, errors = capsys.readouterr()
     return code, out, errors
+
+
+@contextlib.contextmanager
+def somebody() -> Iterator[None]:
+    """A user whom permissions bind: not root."""
+    own = os.geteuid()
+    if own == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if own == 0:
+            os.seteuid(0)

@@ -246,6 +246,11 @@ def test_unknown_commands_and_options_suggest_the_nearest() -> None:
         assert result.stdout == ""
 
 
+def test_what_is_like_no_command_suggests_none() -> None:
+    assert run("nope").stderr.startswith("error: there is no command nope\nheedful --help")
+    assert "did you mean evaluate?" in run("eval").stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

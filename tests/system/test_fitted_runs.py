@@ -181,6 +181,26 @@ def test_a_fitted_run_ends_in_time_says_what_it_is_and_goes_on_with_its_own_sett
     assert read_run(tmp_path / "run").config.model == description.config.model
 
 
+def test_the_same_minutes_change_nothing_and_others_are_told(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine(monkeypatch, flops_per_second=3e10)
+
+    def told(minutes: str, *more: str) -> str:
+        asked = ["--minutes", minutes, "--set", "training.steps=3", "--device", "cpu", "--output", tmp_path / "run"]
+        assert heedful("train", data, *asked, *more) == 0
+        return capsys.readouterr().err
+
+    told("5")
+    own = read_run(tmp_path / "run").config.training.minutes
+    assert own < 5, "some went by before it began"
+    assert "changed since" not in told("5", "--resume")
+    assert read_run(tmp_path / "run").config.training.minutes == own
+    assert f"changed since the run began: training.minutes: {own} there, 6.0 now" in told("6", "--resume")
+    assert "changed since" not in told("6", "--resume")
+    assert "changed since the run began: training.minutes: 6.0 there, 5.0 now" in told("5", "--resume")
+
+
 def test_a_preset_with_minutes_is_the_preset_and_its_end(data: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text('preset = "tiny"\n[training]\nlog_steps = 3\n')
     options = ["--minutes", "0.01", "--set", "training.log_steps=4", "--quiet"]

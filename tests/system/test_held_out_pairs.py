@@ -99,6 +99,26 @@ def test_what_cannot_be_put_aside_is_said(raw: Path, tmp_path: Path, capsys: pyt
     assert not (tmp_path / "corpus").exists()
 
 
+@pytest.mark.parametrize(("pairs", "tested", "advised"), [(20, 0, 2), (20, 9, 1), (2, 0, 1), (20_000, 0, 1000)])
+def test_so_many_pairs_are_advised_as_can_be_put_aside(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], pairs: int, tested: int, advised: int
+) -> None:
+    (tmp_path / "few.tsv").write_text("".join(f"a cow {n}\teine Kuh {n}\n" for n in range(pairs)))
+    start = ["prepare", tmp_path / "few.tsv", "--vocab-size", "300", "--output", tmp_path / "corpus", "--overwrite"]
+    start += ["--test-pairs", str(tested)]
+    assert heedful(*start) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"no validation text was given; --valid-pairs {advised} puts some pairs aside" in said
+    assert heedful(*start, "--valid-pairs", str(advised)) == 0, "the advice can be followed"
+    assert f"{advised:,} pair{'s' * (advised != 1)} to validate on" in " ".join(capsys.readouterr().out.split())
+
+
+def test_one_pair_is_not_advised_to_be_put_aside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "one.tsv").write_text("a cow\teine Kuh\n")
+    assert heedful("prepare", tmp_path / "one.tsv", "--output", tmp_path / "corpus") == 0
+    assert "there are too few pairs to put some aside: --valid-tsv takes others" in capsys.readouterr().out
+
+
 def test_the_page_says_where_the_text_that_was_put_aside_lies(
     raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

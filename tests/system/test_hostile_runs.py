@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import os
@@ -10,14 +9,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tests.commands import run_here
+from tests.commands import run_here, somebody
 from tests.trained_toys import SMALL, train_toy
 from tests.training_toys import write_toy
 from torch import Tensor
@@ -606,16 +605,3 @@ def test_a_folder_that_may_not_be_entered_does_not_end_the_list(toys: Path, caps
                     assert "sound" in out
         finally:
             Path(place, "closed").chmod(0o755)
-
-
-@contextlib.contextmanager
-def somebody() -> Iterator[None]:
-    """A user whom permissions bind: not root."""
-    own = os.geteuid()
-    if own == 0:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        if own == 0:
-            os.seteuid(0)

@@ -23,6 +23,7 @@ from tests.commands import run_here
 from heedful.errors import GoneError, HeedfulError
 from heedful.runs.descriptions import Languages
 from heedful.serve.access import Key, Keys, read_keys
+from heedful.serve.api_page import api_page
 from heedful.serve.server import bound_socket
 
 TEXT = "Two men are talking about a very long story that never ends."
@@ -479,6 +480,19 @@ def test_what_it_says_of_itself(server: serving.Running, caplog: pytest.LogCaptu
     assert "default-src 'self'" in page.headers["content-security-policy"]
     assert page.headers["x-content-type-options"] == "nosniff"
     assert "access-control-allow-origin" not in page.headers
+
+
+def test_the_page_of_the_interface_calls_it_where_the_page_was_asked_for(server: serving.Running) -> None:
+    page = server.ask("GET", "/docs").body.decode()
+    assert f"<code>curl -X GET {server.url}/languages</code>" in page
+    assert page.count("curl") == page.count(f"{server.url}/")
+    assert "http://box.example:81/v2/usage" in server.ask("GET", "/docs", Host="box.example:81").body.decode()
+    assert "<tr><td><code>name</code></td><td>string</td>" in page, "what a path holds is needed"
+    assert "<td><code>type</code></td><td>string, optional</td>" in page
+    described = server.ask("GET", "/openapi.json").json
+    hostile = api_page(described, address="http://<b>;$(id)/")
+    assert "&#39;http://&lt;b&gt;;$(id)/languages&#39;" in hostile
+    assert "<b>" not in hostile
 
 
 def test_another_site_may_ask_when_it_is_allowed_to(model: serving.ServedModel) -> None:

@@ -312,10 +312,16 @@ def test_what_is_no_model_is_refused_with_the_reason(
     with (tmp_path / "model.pt").open("wb") as file:
         pickle.dump({"weights": 1}, file)
     (tmp_path / "empty").mkdir()
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "manifest.json").write_text("{}")
     (tmp_path / "input").write_bytes(b"ba\n\xff\xfe\x00\x01\n")
     mistakes: list[tuple[Sequence[str | Path], str]] = [
         (("--model", tmp_path / "model.pt", "ba"), "is a pickle"),
         (("--model", tmp_path / "empty", "ba"), "is not a run: no run.json in it"),
+        (
+            ("--model", tmp_path / "corpus", "ba"),
+            f"is a prepared corpus, not a run: `heedful train {tmp_path / 'corpus'} --",
+        ),
         (("--model", tmp_path / "missing", "ba"), "there is no folder"),
         (("--model", model / "run.json", "ba"), "give its folder"),
         (("--model", model, "--input", tmp_path / "missing"), "there is no file"),
@@ -343,7 +349,7 @@ def test_files_of_different_length_are_refused(model: Path, tmp_path: Path, caps
         capsys, "score", "--model", model, "--source", tmp_path / "two", "--target", tmp_path / "one"
     )
     assert code == 2
-    assert "one has 1 lines and" in errors
+    assert "one has 1 line and" in errors
 
 
 def test_what_a_model_says_is_one_line(translator: heedful.Translator) -> None:

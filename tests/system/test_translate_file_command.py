@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from pathlib import Path
 
 import pytest
-from tests.commands import run_here
+from tests.commands import run_here, somebody
 
 import heedful.cli.translate_file as command
 from heedful.translation.translator import Translator
@@ -67,7 +68,7 @@ def test_a_document_is_translated_and_goes_on_where_it_was_stopped(
     [
         ("a.pdf", "b.pdf", "ends in .txt"),
         ("a.md", "b.txt", "must end in .md"),
-        ("none.md", "b.md", "cannot be read"),
+        ("none.md", "b.md", "there is no file"),
         ("a.docx", "b.docx", "not a file of Word"),
         ("a.md", "none/b.md", "there is no folder"),
     ],
@@ -82,12 +83,26 @@ def test_what_it_cannot_do_is_said_before_a_model_is_loaded(
     assert said in found
 
 
+def test_a_folder_that_nothing_can_be_written_to_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "a.md").write_text("x")
+        folder.chmod(0o555)
+        with somebody():
+            code, _, said = run_here(capsys, "translate-file", folder / "a.md", "--output", folder / "b.md", *ASKED)
+        folder.chmod(0o755)
+    assert code == 2
+    assert f"--output {folder}/b.md cannot be written: nothing may be made in the folder {folder}" in said
+
+
 def test_a_translation_lies_beside_its_document_with_the_language_in_its_name(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     (tmp_path / "dog.notes.txt").write_text("A dog runs.\n")
-    code, _, _ = run_here(capsys, "translate-file", tmp_path / "dog.notes.txt", *ASKED)
+    asked = [word for word in ASKED if word != "--quiet"]
+    code, _, said = run_here(capsys, "translate-file", tmp_path / "dog.notes.txt", *asked)
     assert code == 0
+    assert "1 piece of text was translated" in said
     assert "Hund" in (tmp_path / "dog.notes.de.txt").read_text()
     code, _, said = run_here(capsys, "translate-file", tmp_path / "dog.notes.txt", *ASKED)
     assert code == 2

@@ -14,6 +14,7 @@ from tests.commands import heedful
 
 from heedful.errors import ReportError
 from heedful.report.curves import write_curves, write_events
+from heedful.runs.folder import bundled_models
 
 
 def train(step: int, **changes: Any) -> dict[str, Any]:
@@ -101,6 +102,11 @@ def test_what_cannot_be_drawn_is_named(text: str | None, message: str, tmp_path:
         write_curves(folder)
     with pytest.raises(ReportError, match="there is no run folder"):
         write_curves(tmp_path / "nowhere")
+
+
+def test_a_bundle_is_said_to_keep_no_metrics() -> None:
+    with pytest.raises(ReportError, match="is a bundle, which keeps no metrics: give the run"):
+        write_curves(bundled_models()["en-de-small"])
 
 
 def test_events_hold_every_number_of_the_metrics(tmp_path: Path) -> None:

@@ -91,6 +91,24 @@ def test_two_runs_that_are_one_are_not_told_apart(
     assert "may be luck" in Page(Path("compared.html").read_text(encoding="utf-8")).text
 
 
+def test_runs_of_opposite_directions_are_not_compared_by_a_text(
+    runs: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder, source, target in ((runs[0], "en", "de"), (runs[1], "de", "en")):
+        stored = json.loads((folder / "run.json").read_text())
+        (folder / "run.json").write_text(json.dumps(stored | {"languages": {"source": source, "target": target}}))
+    monkeypatch.chdir(runs[0].parent)
+    (runs[0].parent / "text").write_text("a\n")
+    assert heedful("report", "first", "second", "--quiet") == 0
+    apart = "second translates from de to en, and first from en to de"
+    told = capsys.readouterr().out
+    assert f"note: {apart}\n" in told
+    assert "note: no scores: the runs translate in different directions\n" in told
+    assert apart in Page(Path("compared.html").read_text(encoding="utf-8")).text
+    assert heedful("report", "first", "second", "--source", "text", "--reference", "text", "--overwrite") == 2
+    assert f"{apart}: no text compares them" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

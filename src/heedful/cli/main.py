@@ -117,7 +117,7 @@ def run_command(arguments: list[str]) -> None:
     """Load the command that the first argument names, and run it with the others."""
     name = arguments[0]
     if name not in COMMANDS:
-        near = difflib.get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
+        near = difflib.get_close_matches(name, COMMANDS, n=1, cutoff=0.6)
         meant = f" (did you mean {near[0]}?)" if near else ""
         raise HeedfulError(f"there is no command {name}{meant}\nheedful --help lists the commands")
     written = name in _WRITING or any(word.startswith("--output") for word in arguments)

@@ -178,8 +178,9 @@ def _corpora(
     columns: tuple[int, int] | None,
 ) -> tuple[ParallelText, ...]:
     if len(source) != len(target):
+        given = [f"{len(names)} time{'s' * (len(names) != 1)}" for names in (source, target)]
         raise TextError(
-            f"--{prefix}source was given {len(source)} times and --{prefix}target {len(target)} times: "
+            f"--{prefix}source was given {given[0]} and --{prefix}target {given[1]}: "
             "each source file needs its target file"
         )
     corpora: list[ParallelText] = []
@@ -288,12 +289,20 @@ def _print(report: dict[str, Any], output: Path, seconds: float, *, task: Task) 
     if "held_out" in report:
         _print_held_out(out, report["held_out"], output)
     if "validation" not in report:
-        aside = (
-            f"{task.name} takes {task.files}" if task.target_vocabulary else "--valid-pairs 1000 puts some pairs aside"
-        )
+        aside = f"{task.name} takes {task.files}" if task.target_vocabulary else _advice(report)
         out.print(f"note: no validation text was given; {aside}")
     out.print(f"{output} is ready ({seconds:.1f} s); `heedful data {output}` describes it")
     out.print("what to type next:", f"  heedful train {output} {task.training} --output run", sep="\n")
+
+
+def _advice(report: dict[str, Any]) -> str:
+    """How to get validation text out of the training text: as much as `hold_out` allows beside what is tested on."""
+    kept = sum(corpus["kept"] for corpus in report["corpora"] if not corpus["tag"])
+    tested = report.get("held_out", {}).get("test", {"pairs": 0})["pairs"]
+    pairs = min(1000, max(1, kept // 10), (kept - tested) // 2)
+    if pairs < 1:
+        return "there are too few pairs to put some aside: --valid-tsv takes others"
+    return f"--valid-pairs {pairs} puts some pairs aside"
 
 
 def _example(entry: dict[str, Any]) -> str:
@@ -307,7 +316,8 @@ def _print_held_out(out: Any, held_out: dict[str, Any], output: Path) -> None:
     for split, purpose in (("valid", "validate"), ("test", "test")):
         if entry := held_out.get(split):
             text = f"{output / entry['source']} and .target"
-            out.print(f"put aside: {entry['pairs']:,} pairs to {purpose} on, as text in {text}")
+            pairs = f"{entry['pairs']:,} pair{'s' * (entry['pairs'] != 1)}"
+            out.print(f"put aside: {pairs} to {purpose} on, as text in {text}")
     out.print(f"left out: {held_out['alike']:,} more that share their source or target with these")
 
 

@@ -100,7 +100,12 @@ def report(
     path = output or (Path(COMPARED) if other else folder / PAGE if folder == run else Path(PAGE))
     require_free(path, overwrite=overwrite, error=ReportError)
     scores, why_not = [], "--no-scores was given"
-    if not no_scores:
+    if apart := _apart(records):
+        if named:
+            raise ReportError(f"{apart}: no text compares them")
+        records[1] = dataclasses.replace(records[1], problems=(*records[1].problems, apart))
+        why_not = "the runs translate in different directions"
+    elif not no_scores:
         try:
             text = asked or _validation_text(records, language)
             shown = 0 if other else examples
@@ -187,6 +192,18 @@ def _scores(
     own = dataclasses.replace(text, language=text.language or (spoken.target if spoken else None))
     with progress(unit="sentences", quiet=quiet) as reached:
         return measured_scores(translator, own, options=options, examples=examples, report=reached)
+
+
+def _apart(records: Sequence[RunRecord]) -> str:
+    """That the second of two runs translates in another direction than the first; empty where none is known to."""
+    from heedful.runs.lists import languages
+
+    spoken = [one for record in records if (one := languages(record.description))]
+    if len({*spoken}) < 2:
+        return ""
+    names = [record.folder.absolute().name for record in records]
+    first, second = (f"from {one.source} to {one.target}" for one in spoken)
+    return f"{names[1]} translates {second}, and {names[0]} {first}"
 
 
 def _validation_text(records: Sequence[RunRecord], language: str | None) -> ScoredText:

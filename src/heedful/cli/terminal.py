@@ -118,8 +118,11 @@ def require_place(output: Path, *, overwrite: bool) -> None:
             f"--output {output}: text is written uncompressed; give a name that does not end in {output.suffix}"
         )
     require_free(output, overwrite=overwrite, error=TextError, what="--output")
-    if not output.absolute().parent.is_dir():
-        raise TextError(f"--output {output}: there is no folder {output.absolute().parent}")
+    folder, effective = output.absolute().parent, os.access in os.supports_effective_ids
+    if not folder.is_dir():
+        raise TextError(f"--output {output}: there is no folder {folder}")
+    if not output.exists() and not os.access(folder, os.W_OK, effective_ids=effective):
+        raise TextError(f"--output {output} cannot be written: nothing may be made in the folder {folder}")
 
 
 @contextlib.contextmanager

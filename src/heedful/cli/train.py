@@ -64,7 +64,9 @@ def train(
     preset = preset_named(chosen.preset, chosen.config)
     otherwise = begun = None
     if not preset and resume and (output / RUN).exists():
-        otherwise = read_run(output).config
+        stored = read_run(output)
+        # Its own minutes are those that it was fitted to, without what had gone by when it began.
+        otherwise, minutes = stored.config, None if minutes == stored.fitted_to else minutes
     elif init is not None:
         from heedful.runs.saved import config_of
 
@@ -95,6 +97,7 @@ def train(
         device=device,
         auto_micro_batches=auto_micro_batches or is_fitted,
         command=_command(),
+        fitted_to=minutes if is_fitted else None,
     )
     on = ["--device", device] if device != "auto" else []
     on += ["--threads", str(threads)] if threads is not None else []

@@ -282,14 +282,16 @@ def score(
         whole |= {"perplexity": per_subword, "perplexity_per_word": per_word}
         print_json({"whole": whole}, indent=None)
     else:
-        say(f"{count:,} pairs, perplexity {per_subword:.3f} a subword, {per_word:.3f} a word", quiet=quiet)
+        pairs = f"{count:,} pair{'s' * (count != 1)}"
+        say(f"{pairs}, perplexity {per_subword:.3f} a subword, {per_word:.3f} a word", quiet=quiet)
 
 
 def _pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
     for number, (line, translation) in enumerate(itertools.zip_longest(text_lines(source), text_lines(target)), 1):
         if line is None or translation is None:
             short, long = (source, target) if line is None else (target, source)
-            raise TextError(f"{short} has {number - 1:,} lines and {long} more: each line needs its translation")
+            lines = f"{number - 1:,} line{'s' * (number != 2)}"
+            raise TextError(f"{short} has {lines} and {long} more: each line needs its translation")
         yield line, translation
 
 

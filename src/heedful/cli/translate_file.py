@@ -15,6 +15,7 @@ from heedful.cli.terminal import progress, require_place, say
 from heedful.documents import FORMATS, Document, read_document
 from heedful.errors import TextError
 from heedful.files import new_file, reason
+from heedful.text.reading import require_readable
 
 if TYPE_CHECKING:
     from heedful.translation.translator import Translator
@@ -57,6 +58,7 @@ def translate_file(
     if output:
         require_place(output, overwrite=overwrite)
     asked = search.asked()
+    require_readable(document)
     try:
         taken = read_document(document)
     except OSError as error:
@@ -81,7 +83,8 @@ def translate_file(
         file.write(taken.in_language(taken.filled(translations), codes(translator.saved.description)))
     for path in (units, units.with_name(f"{units.name}.progress.json")):
         path.unlink(missing_ok=True)
-    say(f"{output} is written: {len(taken.units):,} pieces of text were translated", quiet=quiet)
+    pieces = f"{len(taken.units):,} pieces of text were" if len(taken.units) != 1 else "1 piece of text was"
+    say(f"{output} is written: {pieces} translated", quiet=quiet)
 
 
 def _beside(document: Path, translator: Translator) -> Path:

@@ -10,6 +10,7 @@ from pathlib import Path
 from heedful.config import DataConfig, Rule
 from heedful.data.manifest import RequestRecord, RulesRecord
 from heedful.errors import TextError
+from heedful.files import without_compression
 from heedful.tasks import TRANSLATION, Task
 from heedful.text.augmentation import KINDS
 from heedful.text.cleaning import ALWAYS, RULES, Rules
@@ -37,6 +38,7 @@ _CURES = {
     "not UTF-8": "if it is older Western text, iconv -f WINDOWS-1252 -t UTF-8 converts it",
 }
 """By how the reason begins for which a line is bad: what helps where all lines are so."""
+_CURE_OF_CSV = "commas are no tabs: save it as text with a tab between the two, or as JSON lines, for --jsonl"
 
 
 @dataclass(frozen=True)
@@ -132,5 +134,7 @@ class Request:
 
 
 def _refuse_with_cure(path: Path, line: int, reason: str) -> None:
-    cures = (cure for beginning, cure in _CURES.items() if reason.startswith(beginning))
+    cures = [cure for beginning, cure in _CURES.items() if reason.startswith(beginning)]
+    if without_compression(path).suffix.lower() == ".csv" and reason.startswith("1 field"):
+        cures = [_CURE_OF_CSV]
     refuse(path, line, "; ".join([reason, *cures]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -132,6 +133,9 @@ def _sound_metrics(run_folder: Path) -> Metrics:
         raise ReportError(f"there is no run folder {run_folder}")
     metrics = read_metrics(run_folder)
     if metrics.problems:
+        with contextlib.suppress(CheckpointError):
+            if read_run(run_folder).bundle:
+                raise ReportError(f"{run_folder} is a bundle, which keeps no metrics: give the run that it was made of")
         raise ReportError("\n".join(metrics.problems))
     if not metrics.train and not metrics.validation:
         raise ReportError(f"{run_folder} has no metrics yet; the first come after training.log_steps steps")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.config import SECTIONS, Config
-from heedful.data.manifest import SIDES, StoredVocabularies
+from heedful.data.manifest import MANIFEST, SIDES, StoredVocabularies
 from heedful.errors import CheckpointError, ConfigError, NotARunError
 from heedful.files import is_plain_name, read_json, reason, require_format, sha256, write_json
 from heedful.tasks import TASKS
@@ -78,6 +78,8 @@ class RunDescription:
     init: str | None = None
     started: str | None = None
     command: TypedCommand | None = None
+    fitted_to: float | None = None
+    """What `--minutes` said; `training.minutes` is what was left of it. None once another time was asked for."""
     environment: dict[str, Any] | None = None
     bundle: bool = False
     languages: Languages | None = None
@@ -242,6 +244,8 @@ def read_own(folder: Path, file: str) -> dict[str, Any]:
         value = read_json(folder / file, error=CheckpointError)
     except (FileNotFoundError, NotADirectoryError):
         absent = f"{folder} is not a {name.removeprefix('heedful ')}: no {file} in it"
+        if (folder / MANIFEST).is_file():
+            absent = f"{folder} is a prepared corpus, not a run: `heedful train {folder} --output run` makes one"
         raise foreign(absent if folder.exists() else f"there is no folder {folder}") from None
     error = CheckpointError if value.get("format") == name else foreign
     require_format(value, folder / file, name=name, version=_VERSION, error=error)

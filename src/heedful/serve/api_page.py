@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import Any
 
 from jinja2 import Environment
@@ -44,10 +45,10 @@ _TEMPLATE = """<!doctype html>
 """
 
 
-def api_page(description: dict[str, Any]) -> str:
-    """The page of an OpenAPI description."""
+def api_page(description: dict[str, Any], *, address: str) -> str:
+    """The page of an OpenAPI description; ``address``: where the page was asked for, and its calls are answered."""
     operations = [
-        (path, method.upper(), _shown(path, method, one))
+        (path, method.upper(), _shown(path, method, one, address.rstrip("/")))
         for path, methods in description["paths"].items()
         for method, one in methods.items()
     ]
@@ -55,16 +56,17 @@ def api_page(description: dict[str, Any]) -> str:
     return template.render(info=description["info"], tags=description["tags"], operations=operations)
 
 
-def _shown(path: str, method: str, operation: dict[str, Any]) -> dict[str, Any]:
+def _shown(path: str, method: str, operation: dict[str, Any], address: str) -> dict[str, Any]:
     content = next(iter(operation.get("requestBody", {}).get("content", {}).values()), {})
     fields = {one["name"]: {**one["schema"], **one} for one in operation.get("parameters", [])}
     fields |= content.get("schema", {}).get("properties", {})
     required = content.get("schema", {}).get("required", [])
     for name, field in fields.items():
         kinds = [one.get("type", "") for one in field.get("oneOf", [field])]
-        field["shown"] = " or ".join(kinds) + ("" if name in required else ", optional")
+        is_needed = name in required or field.get("required") is True
+        field["shown"] = " or ".join(kinds) + ("" if is_needed else ", optional")
     example = content.get("example")
-    call = f"curl -X {method.upper()} http://127.0.0.1:5000{path}"
+    call = f"curl -X {method.upper()} {shlex.quote(address + path)}"
     if "file" in fields:
         call += "".join(
             f" -F {name}={value}" for name, value in (("file", "@letter.docx"), ("source", "en"), ("target", "de"))

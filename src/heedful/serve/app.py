@@ -141,7 +141,8 @@ async def _openapi(request: Request) -> Response:
 
 
 async def _docs(request: Request) -> Response:
-    return Response(api_page(json.loads((_PAGE / "openapi.json").read_bytes())), media_type="text/html")
+    description = json.loads((_PAGE / "openapi.json").read_bytes())
+    return Response(api_page(description, address=str(request.base_url)), media_type="text/html")
 
 
 def _file(path: str, name: str) -> Route:

@@ -64,6 +64,8 @@ class Task:
     auto_micro_batches: bool = False
     command: tuple[str, ...] = ()
     """What was typed to ask for it; empty where a program asked."""
+    fitted_to: float | None = None
+    """The minutes that the configuration was fitted to, some of which went by meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -240,6 +242,7 @@ def _describe_run(task: Task, corpus: Corpus, machine: dict[str, Any]) -> None:
         init=str(task.init.absolute() if task.init.exists() else task.init) if task.init else None,
         started=now(),
         command=TypedCommand(task.command, str(Path.cwd())) if task.command else None,
+        fitted_to=task.fitted_to,
         environment=machine,
     )
     write_run(task.run, description)
@@ -264,7 +267,9 @@ def _require_same(task: Task, corpus: Corpus, report: Reporter) -> None:
         )
     if differing:
         report(Warned("changed since the run began: " + "; ".join(differing)))
-        write_run(task.run, replace(stored, config=task.config))
+        is_its_time = task.config.training.minutes == stored.config.training.minutes
+        fitted_to = stored.fitted_to if is_its_time else None
+        write_run(task.run, replace(stored, config=task.config, fitted_to=fitted_to))
 
 
 def _load_init(model: Transformer, place: Path, corpus: Corpus) -> Transformer:
