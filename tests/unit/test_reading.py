@@ -15,7 +15,7 @@ import zstandard
 
 from heedful.errors import TextError
 from heedful.text import reading
-from heedful.text.reading import aligned_lines, line_blocks, read_lines, require_readable, text_lines
+from heedful.text.reading import line_blocks, read_lines, require_readable, text_lines
 
 COMPRESSIONS = {
     ".txt": lambda data: data,
@@ -217,10 +217,3 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
         lines_of(tmp_path / "nowhere.en")
     with pytest.raises(TextError, match="is a folder, not a text file"):
         lines_of(tmp_path)
-
-
-def test_one_line_is_called_one(tmp_path: Path) -> None:
-    (tmp_path / "one").write_text("a\n")
-    (tmp_path / "two").write_text("a\nb\n")
-    with pytest.raises(TextError, match=r"one has 1 line and .*two has 2: line n of one must belong"):
-        aligned_lines(tmp_path / "one", tmp_path / "two")

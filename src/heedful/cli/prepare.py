@@ -178,9 +178,8 @@ def _corpora(
     columns: tuple[int, int] | None,
 ) -> tuple[ParallelText, ...]:
     if len(source) != len(target):
-        given = [f"{len(names)} time{'s' * (len(names) != 1)}" for names in (source, target)]
         raise TextError(
-            f"--{prefix}source was given {given[0]} and --{prefix}target {given[1]}: "
+            f"--{prefix}source was given {len(source)} times and --{prefix}target {len(target)} times: "
             "each source file needs its target file"
         )
     corpora: list[ParallelText] = []

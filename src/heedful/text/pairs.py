@@ -89,7 +89,7 @@ def _aligned_pairs(paths: Sequence[Path], on_bad_line: BadLine) -> Iterator[Pair
             left = len(source), len(target)
             counts = [first - 1 + left[number] + sum(map(len, side)) for number, side in enumerate(sides)]
             raise TextError(
-                f"{paths[0]} has {counts[0]:,} line{'s' * (counts[0] != 1)} and {paths[1]} has {counts[1]:,}: "
+                f"{paths[0]} has {counts[0]:,} lines and {paths[1]} has {counts[1]:,}: "
                 "the files of a pair must have the same number of lines"
             )
         size = min(len(source), len(target))

@@ -88,8 +88,8 @@ def aligned_lines(*paths: Path | None) -> dict[Path | None, list[str]]:
     for path, lines in files.items():
         if len(lines) != most:
             raise TextError(
-                f"{first} has {most:,} line{'s' * (most != 1)} and {path} has {len(lines):,}: "
-                "line n of one must belong to line n of the other"
+                f"{first} has {most:,} lines and {path} has {len(lines):,}: line n of one must belong to line n "
+                "of the other"
             )
     return files
 
